@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING
 from trysquare.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from trysquare.asgi import http_app
+    from trysquare.client import Client, ToolResult
     from trysquare.core.arguments import ToolArguments
     from trysquare.core.call import call_tool
     from trysquare.core.context import Answer, CallContext, Principal
     from trysquare.core.declarations import Declarations, Tools
     from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError, TrysquareError
+    from trysquare.core.injection import Depends
     from trysquare.core.metadata import Consent, Example, ToolMetadata
     from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage, prompt
     from trysquare.core.resources import Resource, ResourceTemplate
@@ -22,21 +25,24 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "Audio", "CallContext", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
-    "Declarations", "DynamicToolset", "ErrorCode", "Example", "Image", "Middleware", "Principal", "Prompt",
+    "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
+    "Declarations", "Depends", "DynamicToolset", "ErrorCode", "Example", "Image", "Middleware", "Principal", "Prompt",
     "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result",
-    "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "Tools", "Toolset",
-    "TrysquareError", "call_tool", "prompt", "tool", "wait_for"
+    "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "ToolResult", "Tools", "Toolset",
+    "TrysquareError", "call_tool", "http_app", "prompt", "tool", "wait_for",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "asgi": "http_app",
+        "client": "Client ToolResult",
         "core.arguments": "ToolArguments",
         "core.call": "call_tool",
         "core.context": "Answer CallContext Principal",
         "core.declarations": "Declarations Tools",
         "core.errors": "ConfigurationError DeclarationError ErrorCode ToolError TrysquareError",
+        "core.injection": "Depends",
         "core.metadata": "Consent Example ToolMetadata",
         "core.prompts": "Prompt PromptArgument PromptMessage prompt",
         "core.resources": "Resource ResourceTemplate",

@@ -21,6 +21,7 @@ from trysquare.store import LazyDatabase
 if TYPE_CHECKING:
     from trysquare.agents.runner import AgentEnvironment
     from trysquare.catalog import ProfileChoice
+    from trysquare.core.approvals import Approvals
     from trysquare.core.cache import Handles
     from trysquare.core.tool import Tool
     from trysquare.core.toolset import DiscoveringToolset, HttpRoute, ServerInfo, Toolset
@@ -89,38 +90,60 @@ class App:
 
 @asynccontextmanager
 async def open_app(
-    settings: Settings, *, origins: Origins | None = None, prestart: bool = True, own: Toolset | None = None
+    settings: Settings,
+    *,
+    origins: Origins | None = None,
+    prestart: bool = True,
+    lifespans: bool = True,
+    own: Toolset | None = None,
+    approvals: Approvals | None = None,
 ) -> AsyncGenerator[App]:
     """Open every provider that the settings ask for, and yield their tools as one toolset, after those of `own`.
 
-    Commands that end at once pass `prestart=False`, so that the gateway starts no server ahead of a call.
+    Commands that end at once pass `prestart=False`, so that the gateway starts no server ahead of a call. Those that
+    call no tool pass `lifespans=False`, so that nothing is opened that only a call needs.
+    `approvals` is where consent is kept, by default in the project's state.
     """
     known = origins or {}
     async with AsyncExitStack() as stack:
         state = stack.enter_context(closing(LazyDatabase(state_file(settings, known))))
-        toolsets = await _open_toolsets(stack, settings, known, prestart=prestart)
-        yield _compose(toolsets if own is None else [own, *toolsets], settings, known, state)
+        toolsets = [] if own is None else [own]
+        if lifespans and own is not None:
+            await _open_lifespans(stack, own)
+        toolsets += await _open_toolsets(stack, settings, known, prestart=prestart, lifespans=lifespans)
+        yield _compose(toolsets, settings, known, state, approvals)
 
 
 async def _open_toolsets(
-    stack: AsyncExitStack, settings: Settings, origins: Origins, *, prestart: bool
+    stack: AsyncExitStack, settings: Settings, origins: Origins, *, prestart: bool, lifespans: bool
 ) -> list[Toolset]:
     """The toolsets in the order of their tools."""
     wanted = [one for one in tool_providers(agent_environment, prestart=prestart) if value_of(settings, one.key)]
     opened: dict[str, Toolset] = {}
     for provider in sorted(wanted, key=lambda one: not one.opens_first):
-        opened[provider.name] = await stack.enter_async_context(provider.open(settings, origins))
+        opened[provider.name] = toolset = await stack.enter_async_context(provider.open(settings, origins))
+        if lifespans:
+            await _open_lifespans(stack, toolset)
     return [opened[provider.name] for provider in wanted]
 
 
-def _compose(toolsets: list[Toolset], settings: Settings, origins: Origins, state: LazyDatabase) -> App:
+async def _open_lifespans(stack: AsyncExitStack, toolset: Toolset) -> None:
+    # Imported here: a process that a provider has started loads at the same time.
+    from trysquare.core.toolset import open_lifespans
+
+    await stack.enter_async_context(open_lifespans(toolset))
+
+
+def _compose(
+    toolsets: list[Toolset], settings: Settings, origins: Origins, state: LazyDatabase, approvals: Approvals | None
+) -> App:
     # Imported here: a process that a provider has started loads at the same time.
     from trysquare.catalog import with_catalog
     from trysquare.core.toolset import CombinedToolset, DiscoveringToolset, routes_of, server_info_of
     from trysquare.middleware import MiddlewareConfig, internal_toolset, with_middleware
     from trysquare.store import LazyApprovals
 
-    config = MiddlewareConfig(prefix=settings.prefix or "", approvals=LazyApprovals(state))
+    config = MiddlewareConfig(prefix=settings.prefix or "", approvals=approvals or LazyApprovals(state))
     try:
         plain = _with_settings(CombinedToolset(toolsets), settings)
         toolset = with_catalog(with_middleware(plain, config))

@@ -159,7 +159,8 @@ def import_failed(error: BaseException, location: str) -> ConfigurationError:
     text = str(error)
     if isinstance(error, SyntaxError) and error.filename:
         places, text = [*places, f"{error.filename}:{error.lineno}"], error.msg
-    last = f" ({places[-1]})" if places else ""
+    is_placed = isinstance(error, DeclarationError) and error.location is not None
+    last = f" ({places[-1]})" if places and not is_placed else ""
     way = "".join(f"\n  {place}" for place in places[:-1])
     by_way_of = f"\nimported by:{way}" if way else ""
     return ConfigurationError(f"import failed: {type(error).__name__}: {text}{last}{by_way_of}", where=location)

@@ -29,7 +29,7 @@ from trysquare.core.declarations import Tools
 from trysquare.core.errors import NobodyToAsk
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import StaticToolset, Toolset
+from trysquare.core.toolset import StaticToolset, Toolset, open_lifespans
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,13 +124,16 @@ async def call(
     """Call a tool by name the way a client does: arguments are checked, failures come back as results.
 
     `human` answers what the call asks, one answer for each question; without it nobody can be asked. Arguments of the
-    tool that are called `context` or `human` go into `arguments`.
+    tool that are called `context` or `human` go into `arguments`. Lifespans of the tools are open during the call; hold
+    them open over several calls with `async with tools.open():`.
     """
     answers = [human] if isinstance(human, Answer) else list(human)
     if answers and context is not None:
         raise ValueError("Give either `human` or `context`; a context has its own caller, such as a ScriptedCaller.")
     known = context or make_context(caller=ScriptedCaller(answers))
-    return await call_tool(as_toolset(tools), name, {**(arguments or {}), **more}, known)
+    toolset = as_toolset(tools)
+    async with open_lifespans(toolset):
+        return await call_tool(toolset, name, {**(arguments or {}), **more}, known)
 
 
 def as_toolset(tools: Toolset | Tools | Tool) -> Toolset:

@@ -129,6 +129,20 @@ def test_add_makes_a_file_where_there_is_none_and_knows_addresses(run: Run, plac
         (["x", "https://example.com/mcp"], {"type": "http", "url": "https://example.com/mcp"}),
         (["x", "--url", "https://example.com/mcp", "--sse"], {"type": "sse", "url": "https://example.com/mcp"}),
         (["x", "--", "run", "${HOME}/x"], {"command": "run", "args": ["${HOME}/x"]}),
+        # As `claude mcp add` takes it.
+        (["-t", "http", "x", "https://example.com/mcp"], {"type": "http", "url": "https://example.com/mcp"}),
+        (
+            ["x", "https://example.com/mcp", "-t", "sse", "-H", "Authorization: Bearer a=b", "-H", "X-Team=c: d"],
+            {
+                "type": "sse",
+                "url": "https://example.com/mcp",
+                "headers": {"Authorization": "Bearer a=b", "X-Team": "c: d"},
+            },
+        ),
+        (["x", "-e", "A=1", "B=2", "--", "npx"], {"command": "npx", "args": [], "env": {"A": "1", "B": "2"}}),
+        (["-t", "stdio", "x", "--", "npx", "-t"], {"command": "npx", "args": ["-t"]}),
+        (["x", "https://${HOST}:${PORT}/mcp"], {"type": "http", "url": "https://${HOST}:${PORT}/mcp"}),
+        (["x", "--url", "${BASE}/mcp"], {"type": "http", "url": "${BASE}/mcp"}),
     ],
 )
 def test_add_writes_exactly_what_was_asked(run: Run, place: Place, words: list[str], entry: dict[str, object]) -> None:
@@ -157,6 +171,11 @@ def test_add_writes_exactly_what_was_asked(run: Run, place: Place, words: list[s
         ["x", "--url", "https://example.com", "--env", "A=1"],
         ["x", "--header", "A=1", "--", "npx"],
         ["x", "--sse", "--", "npx"],
+        ["x", "--transport", "http", "--", "npx"],
+        ["x", "--transport", "stdio", "https://example.com/mcp"],
+        ["x", "--", "npx", "${what:ever}"],
+        ["x", "https://example.com/mcp", "-H", "Bad Name: ${TOKEN}"],
+        ["x", "--scope", "user", "--", "npx"],
         ["x", "--evn", "A=1", "--", "npx"],
         ["-", "--", "npx"],
     ],

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from trysquare.cli.install import CLIENTS, Client, Place, fitting_profile, overlong_names
+from trysquare.cli.clients import CLIENTS, Client, Place
+from trysquare.cli.install import fitting_profile, overlong_names
 from trysquare.cli.main import main
 
 TOOLS = ["--tools", "my_tools:tools"]
@@ -57,10 +58,11 @@ def test_every_client_gets_an_entry_that_starts_this_installation(name: str, pro
     file = Place(home=own_home, project=project, environ=dict(os.environ)).path(client.files["user"])
     text = file.read_text(encoding="utf-8")
     entry = (tomllib.loads(text) if file.suffix == ".toml" else json.loads(text))[client.table]["trysquare"]
-    assert Path(entry["command"]).is_absolute()
-    assert os.access(entry["command"], os.X_OK)
-    assert entry["args"][-5:] == ["serve", "--tools", "my_tools:tools", "--project", str(project)]
-    assert entry.get("type") == ("stdio" if client.typed else None)
+    command, *words = entry["command"] if client.joins_command else [entry["command"], *entry["args"]]
+    assert Path(command).is_absolute()
+    assert os.access(command, os.X_OK)
+    assert words[-5:] == ["serve", "--tools", "my_tools:tools", "--project", str(project)]
+    assert entry.get("type") == client.type
 
 
 def test_the_project_scope_writes_into_the_project(project: Path):
@@ -221,7 +223,7 @@ def test_options_and_environment_go_into_the_entry_with_absolute_paths(project: 
     assert words[words.index("--config") + 1] == str(project / "inner" / "other.toml")
 
 
-@pytest.mark.parametrize("wrong", ["gemini", "vs-code", "nonsense"])
+@pytest.mark.parametrize("wrong", ["gemni", "claude", "nonsense"])
 def test_an_unknown_client_names_the_nearest_or_all(wrong: str, project: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["install", wrong]) == 2
     told = capsys.readouterr().err

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 from inline_snapshot import snapshot
@@ -11,7 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tests.support import quoted_names
 from trysquare import CallContext, DeclarationError, Declarations, ToolArguments, tool
-from trysquare.testing import call, make_context
+from trysquare.testing import ScriptedCaller, call, make_context
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+
+class Shape(TypedDict):
+    width: int
+    height: NotRequired[int]
 
 
 def test_a_plain_function_has_a_closed_schema_with_its_docstrings_descriptions() -> None:
@@ -145,31 +156,203 @@ def unannotated(name) -> None: ...  # pyright: ignore[reportUnknownParameterType
 def opaque(thing: Opaque) -> None: ...
 def unfit(args: Unfit) -> None: ...
 def unknown(thing: Missing) -> None: ...  # pyright: ignore[reportUndefinedVariable]  # noqa: F821
-def yielding() -> Any:
-    yield 1
 
 
-async def async_yielding() -> Any:
-    yield 1
+class Held:
+    def method(self, name: str) -> None: ...
+
+    @classmethod
+    def of_class(cls, name: str) -> None: ...
 
 
 @pytest.mark.parametrize(
     ("function", "said"),
     [
         (variadic, r"`\*names`"),
-        (keywords, r"`\*names`"),
+        (keywords, r"`\*\*names`.*dict\[str, str\]"),
         (positional, "`/`"),
-        (unannotated, "`name`.*`unannotated`.*annotation"),
-        (opaque, "`opaque`.*JSON schema"),
+        (Held.method, r"`method`.*`tools.tool\(Held\(\).method\)`"),
+        (vars(Held)["of_class"], r"`of_class`.*`tools.tool\(Class.of_class\)`"),
+        (Held, "`Held` is a class"),
+        (lambda: None, "lambda.*name="),
+        (opaque, "`thing` of `opaque`.*`Opaque`.*JSON schema.*Depends"),
         (unfit, "`unfit`.*JSON schema"),
         (unknown, "`unknown`.*'Missing'"),
-        (yielding, "`yielding`.*yield"),
-        (async_yielding, "`async_yielding`.*yield"),
     ],
 )
-def test_a_function_that_cannot_be_a_tool_is_refused_when_it_is_declared(function: Any, said: str) -> None:
-    with pytest.raises(DeclarationError, match=said):
+def test_a_function_that_cannot_be_a_tool_is_refused_with_its_own_line(function: Any, said: str) -> None:
+    with pytest.raises(DeclarationError, match=said) as raised:
         tool(function)
+    assert raised.value.location is not None
+    assert raised.value.location.startswith(f"{__file__}:")
+    assert str(raised.value).endswith(f"({raised.value.location})")
+
+
+async def test_a_parameter_without_a_type_takes_any_json() -> None:
+    made = tool(unannotated)
+    assert made.input_schema["properties"] == {"name": {}}
+    assert (await call(made, "unannotated", name=[1, {"a": None}])).success
+    assert (await call(tool(lambda a, b=2: [a, b], name="pair"), "pair", a="x")).value == ["x", 2]
+
+
+def numpy_style(first: int, second: str = "", third: str = "") -> None:
+    """Do it in NumPy's style.
+
+    Parameters
+    ----------
+    first : int
+        The first,
+        continued.
+    second, third : str, optional
+        Either of them.
+
+    Returns
+    -------
+    None
+        Nothing.
+    """
+
+
+def sphinx_style(first: int, second: str = "", third: str = "") -> None:
+    """Do it in Sphinx's style.
+
+    :param first: The first,
+        continued.
+    :param str second: Either of them.
+    :param third: Either of them.
+    :type third: str
+    :raises ValueError: Never.
+    :returns: Nothing.
+    """
+
+
+def google_style(first: int, second: str = "", third: str = "") -> None:
+    """Do it in Google's style.
+
+    Args:
+        first (int): The first,
+            continued.
+        second: Either of them.
+        third (str, optional): Either of them.
+
+    Raises:
+        ValueError: Never.
+    """
+
+
+def annotated_style(
+    first: Annotated[int, "The first, continued."],
+    second: Annotated[str, Field(description="Either of them.")] = "",
+    third: str = Field(default="", description="Either of them."),
+) -> None:
+    """Do it in annotations' style."""
+
+
+@pytest.mark.parametrize("function", [numpy_style, sphinx_style, google_style, annotated_style])
+def test_arguments_are_described_in_every_common_style(function: Any) -> None:
+    made = tool(function)
+    assert re.fullmatch(r"Do it in \w+'s? style\.", made.description)
+    properties = made.input_schema["properties"]
+    texts = ["The first, continued.", "Either of them.", "Either of them."]
+    assert [part["description"] for part in properties.values()] == texts
+    assert made.input_schema["required"] == ["first"]
+
+
+def test_prose_after_the_sections_of_a_docstring_is_kept() -> None:
+    def styled(word: str) -> None:
+        """Say it.
+
+        Note: this stays.
+
+        Args:
+            word: A word: any one.
+
+                In a second paragraph.
+
+        Use it seldom.
+        """
+
+    made = tool(styled)
+    assert made.description == "Say it.\n\nNote: this stays.\n\nUse it seldom."
+    assert made.input_schema["properties"]["word"]["description"] == "A word: any one. In a second paragraph."
+
+
+def test_annotations_find_local_classes_and_names_for_type_checkers() -> None:
+    @dataclass
+    class Local:
+        size: int
+
+    def take(local: Local, amount: Decimal, shape: Shape) -> int:
+        return local.size
+
+    schema = tool(take).input_schema["properties"]
+    assert schema["local"]["properties"] == {"size": {"type": "integer"}}
+    assert schema["amount"]["anyOf"][0] == {"type": "number"}
+    assert (schema["shape"]["required"], schema["shape"]["additionalProperties"]) == (["width"], False)
+
+
+def test_a_default_in_the_annotation_makes_an_argument_optional() -> None:
+    def collect(
+        names: Annotated[list[int], Field(default_factory=list)], limit: Annotated[int, Field(default=3)]
+    ) -> None: ...
+
+    made = tool(collect)
+    assert "required" not in made.input_schema
+    assert made.input_schema["properties"]["limit"]["default"] == 3
+
+
+async def test_a_partial_function_keeps_what_it_fills_in_out_of_the_schema() -> None:
+    def send(text: str, token: str, times: int = 1) -> str:
+        """Send a text."""
+        return f"{text} {token} {times}"
+
+    made = tool(functools.partial(send, token="secret"))
+    assert (made.name, made.description) == ("send", "Send a text.")
+    assert list(made.input_schema["properties"]) == ["text", "times"]
+    assert (await call(made, "send", text="hi")).value == "hi secret 1"
+
+
+def test_a_callable_object_is_described_by_its_call() -> None:
+    class Adder:
+        """An object that adds."""
+
+        def __call__(self, by: int) -> int:
+            """Add a number.
+
+            Args:
+                by: How much.
+            """
+            return by
+
+    class Plain:
+        """An object without words of its own."""
+
+        def __call__(self, by: int) -> int:
+            return by
+
+    made = tool(Adder(), name="add")
+    assert (made.description, made.input_schema["properties"]["by"]["description"]) == ("Add a number.", "How much.")
+    assert tool(Plain(), name="plain").description == "An object without words of its own."
+
+
+def counted(to: int) -> Iterator[dict[str, int]]:
+    for number in range(to):
+        yield {"n": number}
+
+
+async def counted_later(to: int) -> AsyncIterator[dict[str, int]]:
+    for number in range(to):
+        yield {"n": number}
+
+
+@pytest.mark.parametrize("function", [counted, counted_later])
+async def test_a_generator_reports_what_it_yields_and_arrives_whole(function: Any) -> None:
+    caller = ScriptedCaller()
+    result = await call(tool(function, name="count"), "count", context=make_context(caller=caller), to=3)
+    assert result.value == [{"n": 0}, {"n": 1}, {"n": 2}]
+    assert [(each.done, each.message) for each in caller.progress_reports] == [
+        (1, '{"n":0}'), (2, '{"n":1}'), (3, '{"n":2}')
+    ]  # fmt: skip
 
 
 class Node(BaseModel):

@@ -13,7 +13,7 @@ import trysquare
 from tests.docs.pages import ROOT, read_page
 from tests.docs.settings_tables import MARK, settings_tables
 from trysquare import ErrorCode
-from trysquare.cli.install import CLIENTS
+from trysquare.cli.clients import CLIENTS
 from trysquare.cli.main import build_parser, find_commands
 from trysquare.core.metadata import MetadataOptions
 from trysquare.settings.keys import all_keys

@@ -11,8 +11,8 @@ BAD = InvalidServer(name="bad", tool_name="mcp_bad", reason="It has neither a co
 
 
 def test_a_description_names_the_server_its_transport_and_what_it_has() -> None:
-    first, _ = server_description(HUB, ["create_issue", "list_issues"]).splitlines()
-    assert "'code hub' (http): create_issue, list_issues." in first
+    described = server_description(HUB, ["create_issue", "list_issues"])
+    assert described == "MCP server 'code hub' (http) - provides access to multiple tools: create_issue, list_issues."
 
 
 def test_the_configured_description_stands_before_the_names_and_long_lists_are_cut() -> None:
@@ -24,8 +24,8 @@ def test_the_configured_description_stands_before_the_names_and_long_lists_are_c
         description="Issues and pull requests.\nMore.",
     )
     told = server_description(about, [f"tool_number_{number}" for number in range(40)])
-    assert "'hub' (stdio): Issues and pull requests: tool_number_0, tool_number_1, " in told
-    assert "more.\n" in told
+    assert "multiple tools. Issues and pull requests: tool_number_0, tool_number_1, " in told
+    assert told.endswith("more.")
     assert len(told) < 300
 
 

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from trysquare.core.result import dump_json
 from trysquare.gateway import ServerConfig
-from trysquare.gateway.arguments import Detail
+from trysquare.gateway.arguments import CallBuilder, Detail
 from trysquare.gateway.listing import MAX_CHARACTERS, listing, tool_listing
 from trysquare.gateway.models import ConfigLocation, ToolDefinition
 
+BUILDER = CallBuilder("mcp_big")
 SERVER = ServerConfig(name="big", tool_name="mcp_big", transport="stdio", location=ConfigLocation(file="mcp.json"))
 
 
@@ -20,15 +21,28 @@ def _definitions(count: int) -> list[ToolDefinition]:
 def test_a_list_that_is_too_long_is_shortened_and_leads_to_the_rest() -> None:
     cases: list[tuple[int, Detail]] = [(400, "schemas"), (2_000, "signatures")]
     for count, detail in cases:
-        shown = listing(SERVER, _definitions(count), detail)
+        shown = listing(SERVER, _definitions(count), detail, builder=BUILDER)
         value = shown.to_json()["value"]
         assert len(dump_json(value)) <= MAX_CHARACTERS
         assert len(value) == count
         assert "`tool_name`" in str(shown.instruction)
 
 
+def test_a_list_of_names_that_is_too_long_goes_on_where_it_ended() -> None:
+    definitions, names, offset = _definitions(5_000), list[str](), 0
+    while True:
+        shown = listing(SERVER, definitions, None, builder=BUILDER, offset=offset)
+        names += shown.to_json()["value"]
+        assert len(dump_json(shown.to_json()["value"])) <= MAX_CHARACTERS
+        if shown.next is None:
+            break
+        offset = shown.next["arguments"]["tool_inputs"]["offset"]
+        assert offset == len(names)
+    assert names == [definition.name for definition in definitions]
+
+
 def test_a_list_that_fits_is_given_as_it_was_asked_for() -> None:
-    shown = listing(SERVER, _definitions(3), "schemas")
+    shown = listing(SERVER, _definitions(3), "schemas", builder=BUILDER)
     assert [one["inputs"]["type"] for one in shown.to_json()["value"]] == ["object"] * 3
     assert "whole" not in str(shown.instruction)
 
@@ -51,4 +65,4 @@ def test_one_tool_is_listed_with_its_full_definition_and_without_hidden_text() -
 
 
 def test_a_server_without_tools_says_so() -> None:
-    assert "`big`" in (listing(SERVER, [], "signatures").message or "")
+    assert "`big`" in (listing(SERVER, [], "signatures", builder=BUILDER).message or "")

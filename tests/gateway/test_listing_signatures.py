@@ -55,6 +55,23 @@ def test_the_inputs_alone_are_the_part_in_brackets() -> None:
     assert signature(ToolDefinition(name="now")) == "now()"
 
 
+@pytest.mark.parametrize(
+    ("schema", "inputs"),
+    [
+        ({"anyOf": [{"properties": {"a": {"type": "integer"}}, "required": ["a"]}, {"properties": {"b": {}}}]},
+         "{a: int}|{b?: any}"),
+        ({"properties": {"id": {}, "name": {}}, "oneOf": [{"required": ["id"]}, {"required": ["name"]}]},
+         "id?: any, name?: any, {id}|{name}"),
+        ({"allOf": [{"$ref": "#/$defs/Page"}, {"properties": {"q": {"type": "string"}}, "required": ["q"]}],
+          "$defs": {"Page": {"properties": {"page": {"type": "integer"}}}}}, "q, page?: int"),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, "[name]: int"),
+        ({"patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": False}, "[name]: str"),
+    ],
+)  # fmt: skip
+def test_alternatives_and_maps_have_a_signature_too(schema: JsonObject, inputs: str) -> None:
+    assert inputs_text(schema) == inputs
+
+
 def test_a_signature_costs_less_than_half_of_the_schema() -> None:
     definition = ToolDefinition(name="create_issue", input_schema=_ISSUE)
     assert count_tokens(signature(definition)) < 0.5 * count_tokens(str(_ISSUE))

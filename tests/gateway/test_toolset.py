@@ -52,17 +52,21 @@ async def test_what_a_server_tells_after_the_end_is_not_followed_up(place: Place
     assert [str(one.message) for one in told] == []
 
 
-async def test_list_is_the_default_and_shows_signatures(place: Place) -> None:
+async def test_list_is_the_default_and_shows_names_descriptions_and_schemas(place: Place) -> None:
     place.write_config({"sums": place.server("sums", ADD)})
     async with opened(place) as gateway:
         body = (await gateway.call("mcp_sums")).to_json()
         assert "action=execute" in str(body.pop("instruction"))
         assert body == {
             "success": True,
-            "value": [{"name": "add", "description": "Add two numbers", "inputs": "a: int, b: int"}],
+            "value": [{"name": "add", "description": "Add two numbers.", "inputs": ADD["inputSchema"]}],
             "server": "sums",
         }
-        assert (await gateway.call("mcp_sums", detail="names")).value == ["add"]
+        assert (await gateway.call("mcp_sums", tool_inputs={"detail": "names"})).value == ["add"]
+        [brief] = (await gateway.call("mcp_sums", detail="signatures")).to_json()["value"]
+        assert brief == {"name": "add", "description": "Add two numbers", "inputs": "a: int, b: int"}
+        wrong = await gateway.call("mcp_sums", tool_inputs={"detail": "whole"})
+        assert (wrong.code, "`tool_inputs`" in str(wrong.error)) == ("VALIDATION_INVALID_PARAM", True)
         [whole] = (await gateway.call("mcp_sums", tool_name="add")).to_json()["value"]
         assert whole["inputs"] == ADD["inputSchema"]
 
@@ -202,7 +206,7 @@ async def test_a_description_stays_the_same_bytes_until_the_server_or_the_file_c
     async with opened(place) as gateway:
         known = gateway.toolset.find("mcp_sums")
         assert known is not None
-        assert "'sums' (stdio): add, announce.\n" in known.description
+        assert known.description.endswith("multiple tools: add, announce.")
         place.write_offers("sums", ADD, ANNOUNCE, _named("multiply"))
         with gateway.changes() as told:
             await gateway.execute("sums", "announce")
@@ -350,3 +354,15 @@ async def test_where_each_tool_is_listed_a_large_result_is_read_with_a_tool_that
         following = large.to_json()["next"]
         assert following["tool"] in _names(gateway.toolset, "full")
         assert (await call_tool(gateway.toolset, following["tool"], following["arguments"], CallContext())).success
+
+
+async def test_the_tools_of_a_long_server_are_found_by_words_at_its_first_call(place: Place) -> None:
+    many = [_named(f"tool_{number}") for number in range(500)]
+    wanted = {**_named("paint_wall"), "description": "Paint a wall in a colour."}
+    place.write_config({"many": place.server("many", *many, wanted), "sums": place.server("sums", ADD)})
+    async with opened(place) as gateway:
+        found = (await gateway.call("mcp_many", tool_inputs={"query": "paint a wall"})).to_json()["value"]
+        assert found[0]["name"] == "paint_wall"
+        assert {one["server"] for one in found} == {"many"}
+        everywhere = (await gateway.call("mcp", query="paint a wall")).to_json()["value"]
+        assert everywhere[0]["name"] == "paint_wall"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from trysquare import (
     Result,
     StaticToolset,
     ToolError,
+    Tools,
     prompt,
     tool,
 )
@@ -428,3 +429,23 @@ def test_without_fastmcp_the_error_says_what_to_install():
 
     assert run.returncode == 1
     assert "pip install 'trysquare[fastmcp]'" in run.stderr
+
+
+async def test_the_lifespan_of_the_tools_is_that_of_the_server() -> None:
+    tools, events = Tools(), list[str]()
+
+    @tools.lifespan
+    async def events_of() -> AsyncIterator[Path]:
+        events.append("open")
+        yield Path("/")
+        events.append("close")
+
+    @tools.tool
+    def where(root: Path) -> str:
+        events.append("call")
+        return str(root)
+
+    async with Client(FastMCP("host", providers=[TrysquareProvider(tools.toolset())])) as client:
+        assert (await client.list_tools())[0].input_schema["properties"] == {}
+        await client.call_tool("where", {})
+    assert events == ["open", "call", "close"]

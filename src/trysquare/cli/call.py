@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from trysquare.app import open_app
 from trysquare.cli.command import Command, option
-from trysquare.cli.options import add_shared_options, load_and_log, tool_names
+from trysquare.cli.options import add_shared_options, argument_names, load_and_log, tool_names
 from trysquare.cli.terminal import TerminalCaller, print_result
 from trysquare.core.call import call_tool, direct_calls
 from trysquare.core.context import CallContext
@@ -21,7 +21,7 @@ from trysquare.core.toolset import Toolset
 _ABOUT_ARGUMENTS = "the arguments as one JSON object, as key=value pairs, or - to read JSON from stdin"
 _OPTIONS = (
     option("name", metavar="NAME", help="the tool's name, as `trysquare list` shows it", complete=tool_names),
-    option("arguments", metavar="ARGUMENT", nargs="*", help=_ABOUT_ARGUMENTS),
+    option("arguments", metavar="ARGUMENT", nargs="*", help=_ABOUT_ARGUMENTS, complete=argument_names),
     option("--json", action="store_true", help="print the whole answer as JSON"),
     add_shared_options,
 )

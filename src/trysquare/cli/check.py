@@ -25,7 +25,7 @@ COLOURS = {"error": "red", "warning": "yellow", "advice": "blue"}
 async def check(arguments: argparse.Namespace) -> int:
     """Lint the tools; 1 if there are errors, or warnings with --strict."""
     loaded = load_and_log(arguments)
-    async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
+    async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
         if not app.plain.tools():
             raise ConfigurationError("no tools to check.", where="check", hint="Name some with --tools.")
         # Those whose texts you can change: not the tools of servers behind the gateway.

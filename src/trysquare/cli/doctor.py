@@ -20,7 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from trysquare.cli import install
+from trysquare.cli import clients, install
 from trysquare.cli.command import Command
 from trysquare.cli.options import JSON, add_shared_options, load
 from trysquare.cli.terminal import print_report, styled
@@ -209,13 +209,13 @@ def _problems_of(file: Path) -> list[str]:
 
 def check_clients(project: Path) -> list[Finding]:
     """Check the entries of every installed client."""
-    return [_client(client, project) for client in install.CLIENTS.values()]
+    return [_client(client, project) for client in clients.CLIENTS.values()]
 
 
-def _client(client: install.Client, project: Path) -> Finding:
-    here, made = install.this_place(project), partial(Finding, group="clients", name=client.title)
+def _client(client: clients.Client, project: Path) -> Finding:
+    here, made = clients.this_place(project), partial(Finding, group="clients", name=client.title)
     places = [
-        install.EntryPlace(client=client, file=here.path(template), name="", scope=scope)
+        clients.EntryPlace(client=client, file=here.path(template), name="", scope=scope)
         for scope, template in client.files.items()
     ]
     if not _is_here(client, places):
@@ -227,14 +227,15 @@ def _client(client: install.Client, project: Path) -> Finding:
     if not known:
         return made(state="absent", detail="trysquare is not configured", fix=f"trysquare install {client.name}")
     for place, name, entry in known:
-        if not os.access(entry["command"], os.X_OK):
-            detail = f"`{name}` in {place.file} starts {entry['command']}, which does not exist"
+        command = entry["command"] if isinstance(entry["command"], str) else entry["command"][0]
+        if not os.access(command, os.X_OK):
+            detail = f"`{name}` in {place.file} starts {command}, which does not exist"
             fix = f"trysquare install {client.name} --name {name} --scope {place.scope} --force"
             return made(state="broken", detail=detail, fix=fix)
     return made(state="ok", detail=", ".join(f"`{name}` in {place.file}" for place, name, _ in known))
 
 
-def _is_here(client: install.Client, places: list[install.EntryPlace]) -> bool:
+def _is_here(client: clients.Client, places: list[clients.EntryPlace]) -> bool:
     """Whether the client is installed: its file, its directory or its command exists."""
     if any(place.file.exists() for place in places) or (client.program and shutil.which(client.program)):
         return True
@@ -242,13 +243,10 @@ def _is_here(client: install.Client, places: list[install.EntryPlace]) -> bool:
     return any(folder.exists() and folder != Path.home() for folder in own)
 
 
-def _our_entries(place: install.EntryPlace) -> Iterator[tuple[str, JsonObject]]:
+def _our_entries(place: clients.EntryPlace) -> Iterator[tuple[str, JsonObject]]:
     """The entries that start trysquare, under any name."""
-    for name, found in as_object(install.installed_entry(place, everything=True)).items():
-        entry = as_object(found)
-        command = entry.get("command")
-        is_module = as_list(entry.get("args"))[:2] == ["-m", "trysquare"]
-        if isinstance(command, str) and (Path(command).name == "trysquare" or is_module):
+    for name, found in as_object(clients.installed_entry(place, everything=True)).items():
+        if clients.starts_trysquare(entry := as_object(found)):
             yield name, entry
 
 

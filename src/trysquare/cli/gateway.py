@@ -15,7 +15,17 @@ from typing import Any
 from trysquare import gateway
 from trysquare.cli import terminal
 from trysquare.cli.command import Command, option
-from trysquare.cli.gateway_config import ADD, LOGIN, REMOVE, SECRET, GatewayState, open_state, require_usable
+from trysquare.cli.gateway_config import (
+    ADD,
+    LOGIN,
+    REMOVE,
+    SECRET,
+    GatewayState,
+    open_state,
+    require_usable,
+    server_names,
+)
+from trysquare.cli.gateway_import import IMPORT
 from trysquare.cli.options import JSON, add_gateway_options, positive
 from trysquare.core.errors import ToolError
 from trysquare.core.untrusted import one_line
@@ -222,10 +232,10 @@ def _call_row(call: CallRecord) -> tuple[str, ...]:
 
 
 _SHARED = (JSON, add_gateway_options)
-_NAMES = option("names", metavar="NAME", nargs="*", help="the servers to test (default: all)")
-_ANY = option("name", metavar="NAME", nargs="?", help="the server (default: all)")
+_NAMES = option("names", metavar="NAME", nargs="*", help="the servers to test (default: all)", complete=server_names)
+_ANY = option("name", metavar="NAME", nargs="?", help="the server (default: all)", complete=server_names)
 _APPROVE = (
-    option("name", metavar="NAME", help="the server"),
+    option("name", metavar="NAME", help="the server", complete=server_names),
     option("tool", metavar="TOOL", nargs="?", help="one of its tools (default: everything that waits)"),
     add_gateway_options,
 )
@@ -257,6 +267,7 @@ COMMAND = Command(
             ),
         ),
         "add": ADD,
+        "import": IMPORT,
         "remove": REMOVE,
         "diff": Command(
             _diff,
@@ -289,7 +300,7 @@ COMMAND = Command(
         "secret": SECRET,
     },
     examples=(
-        "trysquare gateway list",
+        "trysquare gateway import claude-code",
         "trysquare gateway add git -- uvx mcp-server-git",
         "trysquare gateway test",
     ),

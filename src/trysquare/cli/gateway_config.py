@@ -20,19 +20,26 @@ from trysquare import gateway
 from trysquare.cli.command import Command, Parser, option
 from trysquare.cli.options import add_gateway_options, load_and_log
 from trysquare.core.errors import ConfigurationError, ErrorCode, require_extra
-from trysquare.store import LazyDatabase, user_state
+from trysquare.store import LazyDatabase, project_state, user_state
+from trysquare.store.location import prepare_folder
 from trysquare.store.pins import CommandPins
 
 USUAL_FILE = "mcp.json"
 _USAGE = "trysquare gateway add [options] NAME (URL | -- COMMAND [ARGUMENT ...])"
 _PAIRS: dict[str, Any] = {"metavar": "NAME=VALUE", "action": "append", "default": []}
 _ABOUT_NAME = "the server's name, and after -- the command"
+_ABOUT_ENV = "environment variable for the command; can be repeated, and ${VARIABLES} stay as they are"
+_ABOUT_HEADER = 'HTTP header for the address, "NAME: VALUE" or NAME=VALUE; can be repeated'
+_ABOUT_SCOPE = "the file: mcp.json of the project (default), one in .trysquare that git ignores, or one of your own"
+SCOPE = option("-s", "--scope", choices=("project", "local", "user"), help=_ABOUT_SCOPE)
 _ENTRY = (
-    option("--url", help="the address of a remote server, instead of a command"),
-    option("--sse", action="store_true", help="use the older SSE transport for the address"),
-    option("--env", **_PAIRS, help="environment variable for the command; ${VARIABLES} stay unexpanded"),
-    option("--header", **_PAIRS, help="HTTP header for the address; can be repeated"),
+    option("--url", metavar="URL", help="the address of a remote server; the URL alone does as well"),
+    option("-t", "--transport", choices=("stdio", "http", "sse"), help="the transport (default: by what is given)"),
+    option("--sse", action="store_true", help=argparse.SUPPRESS),
+    option("-e", "--env", **_PAIRS, help=_ABOUT_ENV),
+    option("-H", "--header", **{**_PAIRS, "metavar": "HEADER"}, help=_ABOUT_HEADER),
     option("--description", metavar="TEXT", help="the server's purpose, in one line"),
+    SCOPE,
     add_gateway_options,
 )
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -61,16 +68,43 @@ def require_usable(config: gateway.GatewayConfig, name: str) -> gateway.ServerCo
     return entry
 
 
+def _scopes(project: Path) -> dict[str, Path]:
+    """The file of each scope: shared in the project, private in the project, the user's own."""
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    config = Path(base) if base.startswith("/") else Path.home() / ".config"
+    local = project_state(project).with_name(USUAL_FILE)
+    return {"project": project / USUAL_FILE, "local": local, "user": config / "trysquare" / USUAL_FILE}
+
+
 def _config_files(arguments: argparse.Namespace) -> tuple[Path, ...]:
-    """The configured files, or `mcp.json` in the project."""
+    """The configured files, or those of the scopes that exist, or `mcp.json` in the project."""
     settings = load_and_log(arguments).settings
-    return settings.gateway or (settings.project / USUAL_FILE,)
+    files = _scopes(settings.project)
+    return settings.gateway or tuple(file for file in files.values() if file.exists()) or (files["project"],)
+
+
+def target_file(arguments: argparse.Namespace) -> Path:
+    """The file to write: that of `--scope`, or the first configured one, or `mcp.json` in the project."""
+    settings = load_and_log(arguments).settings
+    files = _scopes(settings.project)
+    if arguments.scope is None:
+        return settings.gateway[0] if settings.gateway else files["project"]
+    if "gateway" in vars(arguments):
+        raise ConfigurationError("`--gateway` names the file already.", where="--scope", hint="Leave one of them out.")
+    if arguments.scope == "local":
+        prepare_folder(files["local"].parent)
+    return files[arguments.scope]
+
+
+def server_names(arguments: argparse.Namespace) -> list[str]:
+    """The configured servers, for shell completion."""
+    return [name for file in _config_files(arguments) if file.exists() for name in gateway.written_entries(file)]
 
 
 @contextmanager
-def open_state(arguments: argparse.Namespace) -> Generator[GatewayState]:
-    """Read the files and open the user's state. No server is started."""
-    config = gateway.read_config(*_config_files(arguments))
+def open_state(arguments: argparse.Namespace, *files: Path) -> Generator[GatewayState]:
+    """Read these files, or the configured ones, and open the user's state. No server is started."""
+    config = gateway.read_config(*(files or _config_files(arguments)))
     with closing(LazyDatabase(user_state())) as database:
         registry, trust = gateway.DefinitionRegistry(database), gateway.LaunchPins(CommandPins(database))
         registry.configure(config.servers)
@@ -84,22 +118,24 @@ def _use_usage(parser: argparse.ArgumentParser) -> None:
 def _add(arguments: argparse.Namespace) -> int:
     name, command = _read_words(arguments)
     entry = _entry(arguments, command)
-    file = _config_files(arguments)[0]
-    backup = gateway.add_server(file, name, entry)
-    print(f"{name} is in {file}.{_backup_note(backup)}")
-    with open_state(arguments) as state:
-        added = state.config.find(name)
-        if isinstance(added, gateway.InvalidServer):
-            print(f"It cannot be used yet: {added.reason} ({added.location})")
-            return 1
-        # Whoever types the command has seen it.
-        state.trust.approve(added)
-        print(f"Address: {added.shown}\nTry it with: trysquare gateway test {name} --gateway {file}")
+    file = target_file(arguments)
+    gateway.add_server(file, name, entry)
+    print(f"Added `{name}` to {file}.")
+    with open_state(arguments, file) as state:
+        approve_written(state, [name])
+    print(f"Try it: trysquare gateway test {name} --gateway {file}")
     return 0
 
 
-def _backup_note(backup: Path | None) -> str:
-    return f" The previous version is {backup.name}." if backup is not None else ""
+def approve_written(state: GatewayState, names: Sequence[str]) -> None:
+    """Approve entries that the user just wrote, and show each, or what it still needs."""
+    for name in names:
+        added = state.config.find(name)
+        if isinstance(added, gateway.InvalidServer):
+            print(f"  {name}: cannot be used yet. {added.reason}")
+        else:
+            state.trust.approve(added)
+            print(f"  {name}: {added.shown}")
 
 
 def _read_words(arguments: argparse.Namespace) -> tuple[str, list[str]]:
@@ -117,14 +153,18 @@ def _read_words(arguments: argparse.Namespace) -> tuple[str, list[str]]:
         raise _refused("the server's name is missing.", f"Write `{_USAGE}`.")
     name, *rest = given
     if has_mark:
+        if arguments.env and not unknown and all(re.match(r"\w+=", word) for word in rest):
+            # Several variables after one `--env`.
+            arguments.env, rest = [*arguments.env, *rest], []
         if rest or unknown:
             extra = (rest or unknown)[0]
             raise _refused(f"unexpected argument `{extra}` before `--`.", "Write the command after `--`.")
         return name, command
-    if unknown or (rest and any(word.startswith("-") for word in ours[ours.index(rest[0]) :])):
+    is_address = bool(rest) and _ADDRESS.match(rest[0]) is not None
+    if unknown or (rest and not is_address and any(word.startswith("-") for word in ours[ours.index(rest[0]) :])):
         line = shlex.join(["trysquare", "gateway", "add", name, "--", *ours[1:]])
         raise _refused("cannot tell options of the command from options of `gateway add`.", f"Write: {line}")
-    if rest and _ADDRESS.match(rest[0]) and arguments.url is None:
+    if is_address and arguments.url is None:
         arguments.url, *rest = rest
     return name, rest
 
@@ -142,13 +182,16 @@ def _entry(arguments: argparse.Namespace, command: list[str]) -> dict[str, Any]:
 def _remote(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.env:
         raise _refused("`--env` is for a command, and this server has an address.", "Use `--header NAME=VALUE`.")
-    entry: dict[str, Any] = {"type": "sse" if arguments.sse else "http", "url": arguments.url}
-    return {**entry, "headers": dict(map(_pair, arguments.header))} if arguments.header else entry
+    if arguments.transport == "stdio":
+        raise _refused("`--transport stdio` is for a command, and this server has an address.", "Use http or sse.")
+    kind = arguments.transport or ("sse" if arguments.sse else "http")
+    entry: dict[str, Any] = {"type": kind, "url": arguments.url}
+    return {**entry, "headers": dict(map(_header, arguments.header))} if arguments.header else entry
 
 
 def _process(arguments: argparse.Namespace, command: list[str]) -> dict[str, Any]:
-    if arguments.header or arguments.sse:
-        option = "--header" if arguments.header else "--sse"
+    if arguments.header or arguments.sse or arguments.transport not in (None, "stdio"):
+        option = "--header" if arguments.header else "--sse" if arguments.sse else f"--transport {arguments.transport}"
         raise _refused(f"`{option}` is for an address, and this server has a command.", "Leave it out.")
     if _ADDRESS.match(command[0]):
         raise _refused(f"`{command[0]}` is an address, not a command.", f"Write `… NAME --url {command[0]}`.")
@@ -165,6 +208,12 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def _header(text: str) -> tuple[str, str]:
+    """`Name: value`, as HTTP writes it, or `NAME=VALUE`."""
+    name, colon, value = text.partition(":")
+    return (name.strip(), value.strip()) if colon and "=" not in name else _pair(text)
+
+
 def _refused(problem: str, hint: str) -> ConfigurationError:
     return ConfigurationError(problem, where="gateway add", hint=hint)
 
@@ -174,9 +223,9 @@ def _remove(arguments: argparse.Namespace) -> None:
         file = state.config.paths[0]
         if (entry := state.config.servers.get(arguments.name)) is not None:
             file = next(path for path in state.config.paths if str(path.absolute()) == entry.location.file)
-        backup = gateway.remove_server(file, arguments.name)
+        gateway.remove_server(file, arguments.name)
         state.registry.forget(arguments.name)
-    print(f"{arguments.name} is no longer in {file}.{_backup_note(backup)}")
+    print(f"Removed `{arguments.name}` from {file}.")
 
 
 async def _login(arguments: argparse.Namespace) -> None:
@@ -227,7 +276,7 @@ def _secret(arguments: argparse.Namespace) -> None:
 
 
 _LOGIN = (
-    option("name", metavar="NAME", help="the server's name in the file"),
+    option("name", metavar="NAME", help="the server's name in the file", complete=server_names),
     option("--no-browser", action="store_true", help="print the address without opening a browser"),
     option("--remove", action="store_true", help="delete the login"),
     add_gateway_options,
@@ -239,14 +288,15 @@ _SECRET = (
 )
 # Everything from the name on, so that no option of the server's command is read as an option of this command.
 _WORDS = option("words", metavar="NAME", nargs=argparse.REMAINDER, help=_ABOUT_NAME)
-_NAME = option("name", metavar="NAME", help="the server's name")
+_NAME = option("name", metavar="NAME", help="the server's name", complete=server_names)
 ADD = Command(
     _add,
     (_use_usage, _WORDS, *_ENTRY),
     "add a server to the file",
     examples=(
         "trysquare gateway add git -- uvx mcp-server-git --repository .",
-        "trysquare gateway add docs https://mcp.example.com/mcp --header Authorization=${keyring:docs}",
+        "trysquare gateway add docs https://mcp.example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'",
+        "trysquare gateway add files --scope user --env LOG=1 -- npx -y @modelcontextprotocol/server-filesystem .",
     ),
 )
 REMOVE = Command(

@@ -14,7 +14,7 @@ from trysquare import grammar as grammars
 from trysquare.agents.toolbox import offer_of
 from trysquare.app import App, open_app
 from trysquare.cli.command import Command, option
-from trysquare.cli.options import add_shared_options, load_and_log
+from trysquare.cli.options import add_shared_options, load_and_log, tool_names
 from trysquare.cli.terminal import count, print_json, styled
 from trysquare.core.errors import ConfigurationError, ErrorCode, NotFound, ToolError
 from trysquare.core.text import closest_names
@@ -24,7 +24,7 @@ FORMATS = ("gbnf", "lark", "json-schema", "openai")
 MOST_SHOWN = 5
 _OPTIONS = (
     option("--format", choices=FORMATS, default="gbnf", help="the dialect (default: gbnf)"),
-    option("--tool", action="append", metavar="NAME", help="only this tool; can be repeated"),
+    option("--tool", action="append", metavar="NAME", help="only this tool; can be repeated", complete=tool_names),
     option("--parallel", action="store_true", help="allow an array of calls as the answer"),
     option("--tokens", type=int, metavar="N", help="maximum number of tokens of an answer (gbnf and lark)"),
     option("--schema", type=Path, metavar="FILE", help="use a JSON schema instead of the tools"),
@@ -45,7 +45,7 @@ async def grammar(arguments: argparse.Namespace) -> int | None:
     if arguments.schema is not None:
         return _print_schema(arguments.schema, arguments.format)
     loaded = load_and_log(arguments)
-    async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
+    async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
         await app.wait_ready()
         tools = _chosen(app, arguments.tool)
     if arguments.certify:

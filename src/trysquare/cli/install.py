@@ -10,145 +10,26 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
 from trysquare.app import open_app
 from trysquare.catalog import ProfileChoice
 from trysquare.catalog.toolset import listed
+from trysquare.cli.clients import CLIENTS, Client, EntryPlace, Scope, find_client, installed_entry, this_place
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_shared_options, load_and_log
 from trysquare.cli.terminal import print_table, say
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject
-from trysquare.core.text import closest_names
-from trysquare.files import jsonc
 from trysquare.files import toml as toml_lines
 from trysquare.files.edit import edit_text, read_file, replace_file
 from trysquare.settings.keys import Key, all_keys
 from trysquare.settings.load import Loaded, value_of
 from trysquare.settings.model import CliOption
 
-Scope: TypeAlias = Literal["user", "project"]
-
 PROFILES_BY_SIZE = ("full", "levels", "gateway", "search")
 """From the longest listing to the shortest."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
-    """The computer that a client runs on, as far as finding its files goes."""
-
-    home: Path
-    project: Path
-    platform: str = sys.platform
-    environ: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def config_folder(self) -> Path:
-        """Where desktop programs keep their configuration on this operating system."""
-        if self.platform == "darwin":
-            return self.home / "Library" / "Application Support"
-        if self.platform == "win32":
-            return Path(self.environ.get("APPDATA") or self.home / "AppData" / "Roaming")
-        return Path(self.environ.get("XDG_CONFIG_HOME") or self.home / ".config")
-
-    def path(self, template: str) -> Path:
-        """The path of a template such as `{home}/.cursor/mcp.json`."""
-        codex = self.environ.get("CODEX_HOME") or self.home / ".codex"
-        return Path(template.format(home=self.home, project=self.project, config=self.config_folder(), codex=codex))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Client:
-    """One MCP client."""
-
-    name: str
-    title: str
-    files: Mapping[Scope, str]
-    """Its configuration file, for each scope that it has, as a template for `Place.path`."""
-    table: str = "mcpServers"
-    """The name of the object that holds the servers."""
-    editor: Any = jsonc
-    """The module that edits this kind of file."""
-    typed: bool = False
-    """Whether an entry says `"type": "stdio"`."""
-    most_tools: int | None = None
-    """How many tools it sends to its model, from all servers together; None where no such limit is known."""
-    longest_name: int = 64
-    """How long a tool's name may be in the frame that the client puts it in."""
-    name_frame: str = "mcp__{server}__{tool}"
-    program: str | None = None
-    """Its command, where it has one: a sign that it is installed."""
-    afterwards: str = "Restart it to load the server."
-
-
-CLIENTS: Mapping[str, Client] = {
-    client.name: client
-    for client in (
-        Client(
-            name="claude-code",
-            title="Claude Code",
-            files={"user": "{home}/.claude.json", "project": "{project}/.mcp.json"},
-            program="claude",
-            typed=True,
-            afterwards="Start a new session, or run /mcp in one.",
-        ),
-        Client(
-            name="claude-desktop",
-            title="Claude Desktop",
-            files={"user": "{config}/Claude/claude_desktop_config.json"},
-            most_tools=128,
-            afterwards="Quit it completely and start it again.",
-        ),
-        Client(
-            name="cursor",
-            title="Cursor",
-            files={"user": "{home}/.cursor/mcp.json", "project": "{project}/.cursor/mcp.json"},
-            program="cursor",
-            most_tools=40,
-            longest_name=59,
-            name_frame="{server}{tool}",
-            afterwards="Look for the green dot under Settings, MCP.",
-        ),
-        Client(
-            name="vscode",
-            title="VS Code",
-            files={"user": "{config}/Code/User/mcp.json", "project": "{project}/.vscode/mcp.json"},
-            program="code",
-            table="servers",
-            typed=True,
-            most_tools=128,
-            name_frame="mcp_{server}_{tool}",
-            afterwards='Start it with "MCP: List Servers".',
-        ),
-        Client(
-            name="codex",
-            title="Codex",
-            files={"user": "{codex}/config.toml", "project": "{project}/.codex/config.toml"},
-            program="codex",
-            table="mcp_servers",
-            editor=toml_lines,
-            most_tools=128,
-            afterwards="Start a new session; /mcp lists the servers.",
-        ),
-        Client(
-            name="gemini-cli",
-            title="Gemini CLI",
-            files={"user": "{home}/.gemini/settings.json", "project": "{project}/.gemini/settings.json"},
-            program="gemini",
-            most_tools=512,
-            longest_name=63,
-            name_frame="mcp_{server}_{tool}",
-            afterwards="Start a new session; /mcp lists the servers.",
-        ),
-    )
-}
-
-
-def this_place(project: Path) -> Place:
-    """The computer that this process runs on."""
-    return Place(home=Path.home(), project=project, environ=dict(os.environ))
 
 
 def fitting_profile(counts: Mapping[str, int], client: Client) -> str:
@@ -200,28 +81,8 @@ def run(arguments: argparse.Namespace) -> int | None:
     return _write(place, entry, force=arguments.force, dry=arguments.dry_run)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EntryPlace:
-    """Location of an entry: a client's file and the path in it."""
-
-    client: Client
-    file: Path
-    name: str
-    scope: Scope = "user"
-
-    @property
-    def path(self) -> list[str]:
-        return [self.client.table, self.name]
-
-
-def installed_entry(place: EntryPlace, *, everything: bool = False) -> Any | None:
-    """What a client's file says of a server, or of all of them. An unreadable file is a `ConfigurationError`."""
-    path = place.path[:1] if everything else place.path
-    return edit_text(place.file, read_file(place.file), lambda text: place.client.editor.read_entry(text, path))
-
-
 def _place(arguments: argparse.Namespace, loaded: Loaded) -> EntryPlace:
-    client = _client(arguments.client)
+    client = find_client(arguments.client, "install")
     if not _NAME.fullmatch(arguments.name):
         raise ConfigurationError("A server's name has 1 to 32 letters, digits, `_` or `-`.", where="--name")
     scope = cast(Scope, arguments.scope)
@@ -231,25 +92,17 @@ def _place(arguments: argparse.Namespace, loaded: Loaded) -> EntryPlace:
     return EntryPlace(client=client, file=file, name=arguments.name, scope=scope)
 
 
-def _client(name: str) -> Client:
-    client = CLIENTS.get(name.lower().replace("_", "-").replace(" ", "-"))
-    if client is None:
-        close = closest_names(name, CLIENTS)
-        hint = f"Did you mean `{close[0]}`?" if close else f"The clients are {', '.join(CLIENTS)}."
-        raise ConfigurationError(f"unknown client `{name}`.", where="trysquare install", hint=hint)
-    return client
-
-
 async def _entry(arguments: argparse.Namespace, loaded: Loaded, place: EntryPlace) -> JsonObject:
     profile = await _checked_profile(loaded, place)
     command, *before = server_command()
     words = [*before, "serve", *server_options(arguments, loaded), *(("--profile", profile) if profile else ())]
-    return {**({"type": "stdio"} if place.client.typed else {}), "command": command, "args": words}
+    launch = {"command": [command, *words]} if place.client.joins_command else {"command": command, "args": words}
+    return {**({"type": place.client.type} if place.client.type else {}), **launch}
 
 
 async def _checked_profile(loaded: Loaded, place: EntryPlace) -> str | None:
     """The profile to write: None where the user chose one, or where the whole listing fits."""
-    async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
+    async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
         counts = {profile: len(listed(app.toolset, ProfileChoice(default=profile))) for profile in PROFILES_BY_SIZE}
         # Without a profile each toolset has its own default, which may be shorter than `full`.
         default = {"full": len(listed(app.toolset, ProfileChoice()))}

@@ -18,7 +18,7 @@ from trysquare.core.tool import Tool
 async def list_tools(arguments: argparse.Namespace) -> None:
     """Print the tools, their cost, prompts and resources."""
     loaded = load_and_log(arguments)
-    async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
+    async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
         await app.wait_ready()
         shown = app.toolset.tools() if arguments.all else listed(app.toolset, app.profiles)
         print_report(_as_json(app, shown), lambda: _print(app, shown), json=arguments.json)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trysquare.cli.command import Parser, option
+from trysquare.core.json import JsonObject
 from trysquare.settings import Origin
 from trysquare.settings.keys import Given, Key, all_keys
 from trysquare.settings.model import OptionGroup
@@ -86,16 +87,26 @@ def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
 
 def tool_names(arguments: argparse.Namespace) -> list[str]:
     """The tools of the sources on the command line and in the configuration, for shell completion."""
+    return list(_schemas(arguments))
+
+
+def argument_names(arguments: argparse.Namespace) -> list[str]:
+    """The arguments of the tool that is being called, as `name=`."""
+    schema = _schemas(arguments).get(arguments.name, {})
+    return [f"{name}=" for name in schema.get("properties", {})]
+
+
+def _schemas(arguments: argparse.Namespace) -> dict[str, JsonObject]:
     import asyncio
 
     from trysquare.app import open_app
 
-    async def names() -> list[str]:
+    async def read() -> dict[str, JsonObject]:
         loaded = load(arguments)
         async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
-            return [tool.name for tool in app.toolset.tools()]
+            return {tool.name: tool.input_schema for tool in app.toolset.tools()}
 
-    return asyncio.run(names())
+    return asyncio.run(read())
 
 
 def load(arguments: argparse.Namespace) -> Loaded:

@@ -11,21 +11,23 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trysquare.app import App, open_app
 from trysquare.cli.command import Command, collect_seldom, option
 from trysquare.cli.options import add_shared_options
 from trysquare.cli.source import SOURCE, load_source
 from trysquare.cli.terminal import safe_streams
-from trysquare.core.declarations import Tools
 from trysquare.core.errors import ConfigurationError, TrysquareError
-from trysquare.core.toolset import Toolset
 from trysquare.processes.pipes import redirect_stdout, require_open
-from trysquare.settings.load import Loaded
+
+if TYPE_CHECKING:
+    from trysquare.core.declarations import Tools
+    from trysquare.core.toolset import Toolset
+    from trysquare.settings.load import Loaded
 
 logger = logging.getLogger("trysquare.server")
 
@@ -164,13 +166,9 @@ def read_address(text: str) -> tuple[str, int]:
 
 
 async def _serve(load: Callable[[], Loaded], over_http: bool, tools: Tools | None) -> None:
-    # Imported here: the settings and what follows take most of a start.
-    from trysquare.middleware.tracing import tracing
-
     loaded = load()
     own = None if tools is None else tools.toolset()
-    with tracing():
-        await (serve_http if over_http else serve_stdio)(loaded, own)
+    await (serve_http if over_http else serve_stdio)(loaded, own)
 
 
 COMMAND = Command(
@@ -184,29 +182,34 @@ async def serve_stdio(loaded: Loaded, own: Toolset | None = None) -> None:
     """Serve the client at the other end of standard input and output, until it goes."""
     # Diverted before the user's modules are imported: whatever they print must not reach the client.
     with redirect_stdout() as (read_from, write_to):
-        from trysquare.server.stdio import serve_descriptors
+        async with _opened(loaded, own) as app:
+            from trysquare.server.stdio import serve_descriptors
 
-        async with open_app(loaded.settings, origins=loaded.origins, own=own) as app:
-            _warn_without_tools(app)
             collect_seldom(is_loaded=True)
             await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
 
 
 async def serve_http(loaded: Loaded, own: Toolset | None = None) -> None:
     """Serve over HTTP until the process is stopped."""
-    from trysquare.asgi import http_options
-    from trysquare.server import serve_http as serve_over_http
+    async with _opened(loaded, own) as app:
+        from trysquare.asgi import http_options
+        from trysquare.server import serve_http as serve_over_http
 
-    async with open_app(loaded.settings, origins=loaded.origins, own=own) as app:
-        _warn_without_tools(app)
         collect_seldom(is_loaded=True)
         http, options = http_options(app, loaded.origins), app.serve_options(shared=True)
         await serve_over_http(app.toolset, options, http, routes=app.routes, started=_print_address)
 
 
-def _warn_without_tools(app: App) -> None:
-    if not app.plain.tools():
-        logger.warning("No tools to serve; name some: trysquare serve server.py")
+@asynccontextmanager
+async def _opened(loaded: Loaded, own: Toolset | None) -> AsyncGenerator[App]:
+    """The tools to serve, with traces of their calls. What serves them loads while the processes of a gateway start."""
+    async with open_app(loaded.settings, origins=loaded.origins, own=own) as app:
+        from trysquare.middleware.tracing import tracing
+
+        if not app.plain.tools():
+            logger.warning("No tools to serve; name some: trysquare serve server.py")
+        with tracing():
+            yield app
 
 
 def _print_address(address: str) -> None:

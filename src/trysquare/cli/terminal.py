@@ -376,9 +376,6 @@ def _indented(text: str) -> str:
 
 def start_logging(loaded: Loaded) -> None:
     """Log to stderr at the configured level, and log the notes of the configuration there."""
-    from trysquare.middleware.observability import TRACE
-
-    logging.addLevelName(TRACE, "TRACE")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter())
     root = logging.getLogger()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import getpass
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -102,6 +103,9 @@ class RequestingCaller(Protocol):
 LONGEST_PROGRESS, LONGEST_LOG, LONGEST_QUESTION = 4_000, 32_000, 256 * 1024
 """Characters of a progress message, a log line and a question."""
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical"]
+TRACE = 5
+"""A level of Python's logging below DEBUG."""
+logging.addLevelName(TRACE, "TRACE")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -260,6 +264,11 @@ class CallContext:
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report the progress of the call to the client."""
         await self.caller.progress(done, total, None if message is None else block(message, LONGEST_PROGRESS))
+
+    @property
+    def reads_progress(self) -> bool:
+        """Whether anybody reads the progress of this call."""
+        return bool(getattr(self.caller, "reads_progress", True))
 
     async def log(self, message: str, level: LogLevel = "info") -> None:
         """Send a log line to the client, if it subscribed to them."""

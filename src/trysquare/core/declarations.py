@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
-from typing import Any, Protocol, TypeVar, Unpack, overload
+from typing import Any, Protocol, TypeVar, Unpack, cast, overload
 
 from trysquare.core.arguments import DrainableRegistry
 from trysquare.core.errors import DeclarationError
+from trysquare.core.hints import declaring
+from trysquare.core.lifespan import Lifespans
 from trysquare.core.metadata import MetadataOptions
 from trysquare.core.prompts import Complete, Prompt, prompt
 from trysquare.core.resources import Resource, ResourceTemplate, resource
 from trysquare.core.tool import Tool, tool
-from trysquare.core.toolset import HttpRoute, ServerInfo, StaticToolset
+from trysquare.core.toolset import HttpRoute, ServerInfo, StaticToolset, open_lifespans
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,6 +49,7 @@ class Tools:
         title: str | None = None,
         version: str | None = None,
         instructions: str | None = None,
+        lifespan: Callable[..., Any] | None = None,
     ) -> None:
         info = ServerInfo(name=name, title=title, version=version, instructions=instructions)
         self.server_info: ServerInfo | None = None if info == ServerInfo() else info
@@ -54,6 +57,9 @@ class Tools:
         self._tools: DrainableRegistry[Tool] = DrainableRegistry("Tool")
         self._prompts: DrainableRegistry[Prompt] = DrainableRegistry("Prompt")
         self._resources: DrainableRegistry[Resource | ResourceTemplate] = DrainableRegistry("Resource")
+        self._lifespans = Lifespans(self)
+        if lifespan is not None:
+            self._lifespans.add(lifespan)
 
     @overload
     def tool(self, function: F, /, **options: Unpack[ToolOptions]) -> F: ...
@@ -67,7 +73,8 @@ class Tools:
             options, function = {"name": function, **options}, None
 
         def remember(declared: F) -> F:
-            self.add(tool(declared, **options))
+            with declaring(declared):
+                self.add(tool(declared, values=self._lifespans, **options))
             return declared
 
         return remember if function is None else remember(function)
@@ -88,6 +95,7 @@ class Tools:
         *,
         name: str | None = None,
         title: str | None = None,
+        description: str | None = None,
         complete: Complete | None = None,
         examples: tuple[tuple[str, str], ...] = (),
     ) -> Callable[[F], F]: ...
@@ -96,8 +104,9 @@ class Tools:
         """Declare a function as a prompt; it is returned unchanged. Works with and without parentheses."""
 
         def remember(declared: F) -> F:
-            made = prompt(declared, **options)
-            self._prompts.add(made.name, made)
+            with declaring(declared):
+                made = prompt(declared, values=self._lifespans, **options)
+                self._prompts.add(made.name, made)
             return declared
 
         return remember if function is None else remember(function)
@@ -115,13 +124,50 @@ class Tools:
         """Declare a function as a resource, or as a template where the address has parts in braces."""
 
         def remember(declared: F) -> F:
-            made = resource(
-                declared, uri, name=name, title=title, description=description, mime_type=mime_type, complete=complete
-            )
-            self._resources.add(uri, made)
+            with declaring(declared):
+                made = resource(
+                    declared,
+                    uri,
+                    name=name,
+                    title=title,
+                    description=description,
+                    mime_type=mime_type,
+                    complete=complete,
+                    values=self._lifespans,
+                )
+                self._resources.add(uri, made)
             return declared
 
+        if not isinstance(cast(object, uri), str):
+            with declaring(uri):
+                raise DeclarationError('A resource needs an address: `@tools.resource("data://name")`.')
         return remember
+
+    @overload
+    def lifespan(self, function: F, /) -> F: ...
+
+    @overload
+    def lifespan(self, /) -> Callable[[F], F]: ...
+
+    def lifespan(self, function: Callable[..., Any] | None = None, /) -> Any:
+        """Declare what is opened when the tools are opened: a function that yields it once, and then closes it.
+
+        A parameter of a tool, prompt or resource that has the type of what it yields is filled in with it. Several are
+        opened in their order, and may take what earlier ones yield.
+        """
+
+        def remember(declared: F) -> F:
+            self._lifespans.add(declared)
+            return declared
+
+        return remember if function is None else remember(function)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[StaticToolset]:
+        """The toolset with its lifespans open. Servers, commands and test helpers open toolsets by themselves."""
+        toolset = self.toolset()
+        async with open_lifespans(toolset):
+            yield toolset
 
     def custom_route(self, path: str, methods: Sequence[str] = ("GET",)) -> Callable[[F], F]:
         """Declare a function as a page beside the MCP endpoint, where the tools are served over HTTP.
@@ -177,6 +223,7 @@ class Tools:
             resources=(made for made in resources.values() if isinstance(made, Resource)),
             templates=(made for made in resources.values() if isinstance(made, ResourceTemplate)),
             server_info=self.server_info,
+            lifespans=self._lifespans,
             routes=self._routes,
         )
 

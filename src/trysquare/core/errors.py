@@ -87,6 +87,10 @@ class TrysquareError(Exception):
 class DeclarationError(TrysquareError):
     """A tool, prompt or resource cannot be declared or combined as written."""
 
+    def __init__(self, message: str, *, location: str | None = None) -> None:
+        self.message, self.location = message, location
+        super().__init__(f"{message} ({location})" if location else message)
+
 
 class ConfigurationError(TrysquareError):
     """An invalid setting: location, message, and hint."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, MappingView, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, MappingView, Sequence, Set
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -17,7 +18,7 @@ from pydantic import BaseModel
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.result import Result
-from trysquare.core.threads import run_in_thread
+from trysquare.core.threads import run_in_thread, wait_for
 
 MAX_BYTES = 64 * 1024 * 1024
 """Limit on what is read from the iterators of one result."""
@@ -48,7 +49,36 @@ async def gathered_async(value: Any, context: CallContext) -> Any:
     return _AsyncWalk({id(each): await _read_async(each, context) for each in found.pending}).read(value)
 
 
-async def _read_async(iterator: AsyncIterator[Any], context: CallContext) -> list[Any]:
+def collected_stream(iterator: Iterator[Any], context: CallContext) -> tuple[Any, bool]:
+    """As `collected`, for what a synchronous generator function yields: each item is reported as progress."""
+    report = _item_report(context)
+    collector = _Collector(context, None if report is None else lambda item: wait_for(report(item)))
+    return collector.read(iterator), collector.has_async
+
+
+async def gathered_stream(iterator: AsyncIterator[Any], context: CallContext) -> list[Any]:
+    """The items of an asynchronous generator function; each is reported as progress."""
+    return await _read_async(iterator, context, _item_report(context))
+
+
+def _item_report(context: CallContext) -> Callable[[Any], Coroutine[Any, Any, None]] | None:
+    """Reports an item as progress; None if nobody reads it."""
+    if not context.reads_progress:
+        return None
+    numbers = itertools.count(1)
+
+    async def report(item: Any) -> None:
+        text = item if isinstance(item, str) else Result(success=True, value=item).to_text()
+        await context.progress(next(numbers), message=text)
+
+    return report
+
+
+async def _read_async(
+    iterator: AsyncIterator[Any],
+    context: CallContext,
+    report: Callable[[Any], Coroutine[Any, Any, None]] | None = None,
+) -> list[Any]:
     items: list[Any] = []
     counter = _Collector(context)
     try:
@@ -56,6 +86,8 @@ async def _read_async(iterator: AsyncIterator[Any], context: CallContext) -> lis
             context.check()
             counter.spend(item)
             items.append(await gathered(item, context) if type(item) not in PLAIN_TYPES else item)
+            if report is not None:
+                await report(items[-1])
     finally:
         if (close := getattr(iterator, "aclose", None)) is not None:
             await close()
@@ -131,9 +163,10 @@ class _Walk(ABC):
 class _Collector(_Walk):
     """Reads plain iterators, and views and ranges, which are not JSON types either."""
 
-    def __init__(self, context: CallContext) -> None:
+    def __init__(self, context: CallContext, report: Callable[[Any], None] | None = None) -> None:
         super().__init__()
         self._context = context
+        self._report = report
         self._left = MAX_BYTES
         self._reading = 0
         self.has_async = False
@@ -170,6 +203,8 @@ class _Collector(_Walk):
             for item in iterator:
                 self._context.check()
                 items.append(self.read(item))
+                if self._report is not None and self._reading == 1:
+                    self._report(items[-1])
         finally:
             self._reading -= 1
             if (close := getattr(iterator, "close", None)) is not None:

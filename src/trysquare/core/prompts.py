@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from trysquare.core.context import CallContext
+from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments, ToolError
+from trysquare.core.hints import declaring, docstring_of, function_name
+from trysquare.core.injection import ValueSources
 from trysquare.core.result import Content, Result, Text
-from trysquare.core.signature import Signature, function_name, inspect_signature, summary_text
-from trysquare.core.tool import run_function
+from trysquare.core.signature import Signature, inspect_signature
+from trysquare.core.tool import function_runner
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,26 +58,27 @@ def prompt(
     *,
     name: str | None = None,
     title: str | None = None,
+    description: str | None = None,
     complete: Complete | None = None,
     examples: tuple[tuple[str, str], ...] = (),
+    values: ValueSources | None = None,
 ) -> Prompt:
     """Make a prompt from a function that takes string arguments and returns text, a message, or messages."""
     final_name = name or function_name(function)
-    docstring = inspect.getdoc(function) or ""
-    signature = inspect_signature(function)
+    with declaring(function):
+        signature = inspect_signature(function, values)
+        if inspect.signature(function).return_annotation in (None, "None"):
+            raise DeclarationError(f"The prompt `{final_name}` returns None; let it return text or messages.")
     schema = signature.arguments.wire
-    if inspect.signature(function).return_annotation in (None, "None"):
-        raise DeclarationError(f"The prompt `{final_name}` returns None; let it return text or messages.")
-    is_async = inspect.iscoroutinefunction(function)
+    run = function_runner(function, signature)
 
     async def render(given: dict[str, str], context: CallContext) -> Sequence[PromptMessage]:
-        bound = signature.bind(parse_strings(signature, final_name, given), context)
-        return _as_messages(final_name, await run_function(function, bound, context, is_async=is_async))
+        return _as_messages(final_name, await run(parse_strings(signature, final_name, given), context))
 
     return Prompt(
         name=final_name,
         title=title,
-        description=summary_text(docstring),
+        description=description or read_docstring(docstring_of(function)).prose,
         arguments=tuple(
             PromptArgument(name=name, description=part.get("description"), required=name in schema.get("required", ()))
             for name, part in schema["properties"].items()

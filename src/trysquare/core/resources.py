@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import inspect
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +11,16 @@ from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qsl, unquote
 
 from trysquare.core.context import CallContext
+from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeclarationError
+from trysquare.core.hints import declaring, docstring_of, function_name
+from trysquare.core.injection import ValueSources
 from trysquare.core.json import JsonObject
 from trysquare.core.prompts import Complete, parse_strings
 from trysquare.core.result import ResourceContents, dump_json, jsonable
-from trysquare.core.signature import context_parameter, function_name, inspect_signature
+from trysquare.core.signature import Signature, inspect_signature
 from trysquare.core.text import encodable
-from trysquare.core.tool import run_function
+from trysquare.core.tool import function_runner
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -149,37 +151,42 @@ def resource(
     description: str | None = None,
     mime_type: str | None = None,
     complete: Complete | None = None,
+    values: ValueSources | None = None,
 ) -> Resource | ResourceTemplate:
     """Make a resource of a function, or a template where the address has parts in braces."""
     label = name or function_name(function)
-    about = description or inspect.getdoc(function)
-    is_async = inspect.iscoroutinefunction(function)
+    about = description or read_docstring(docstring_of(function)).prose or None
 
     async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
-        bound = signature.bind(parse_strings(signature, label, values), context)
-        return _as_contents(uri, mime_type, await run_function(function, bound, context, is_async=is_async))
+        return _as_contents(uri, mime_type, await run(parse_strings(signature, label, values), context))
 
-    template = ResourceTemplate(
-        uri_template=uri, name=label, read=read, title=title, description=about, mime_type=mime_type, complete=complete
-    )
-    _require_parameters(function, template)
-    signature = inspect_signature(function)
+    with declaring(function):
+        template = ResourceTemplate(
+            uri_template=uri,
+            name=label,
+            read=read,
+            title=title,
+            description=about,
+            mime_type=mime_type,
+            complete=complete,
+        )
+        signature = inspect_signature(function, values)
+        _require_parameters(function, signature, template)
+    run = function_runner(function, signature)
     if "{" in uri:
         return template
     return Resource(uri=uri, name=label, read=read, title=title, description=about, mime_type=mime_type)
 
 
-def _require_parameters(function: Callable[..., Any], template: ResourceTemplate) -> None:
+def _require_parameters(function: Callable[..., Any], signature: Signature, template: ResourceTemplate) -> None:
     """The parts of the URI and the parameters of the function must be the same."""
-    uri, parts = template.uri_template, template.parameters
+    uri, parts, schema = template.uri_template, template.parameters, signature.arguments.wire
     if template.unsupported is not None:
         raise DeclarationError(
             f"`{template.unsupported}` in `{uri}` matches nothing. Write `{{name}}` for one segment, `{{name*}}` for "
             "the rest of a path, and `{?a,b}` at the end for a query."
         )
-    context = context_parameter(function)
-    parameters = {name: each for name, each in inspect.signature(function).parameters.items() if name != context}
-    needed = [name for name, each in parameters.items() if each.default is inspect.Parameter.empty]
+    parameters, needed = list(schema["properties"]), cast(list[str], schema.get("required", []))
     if asked := [name for name in needed if name in template.query]:
         raise DeclarationError(
             f"An address may leave out its query, and `{function_name(function)}` needs `{asked[0]}`. "

@@ -71,7 +71,7 @@ def _read_relayed(body: bytes) -> tuple[str | None, Any, tuple[Content, ...]]:
     answer = cast(JsonObject, wire)
     blocks = [cast(JsonObject, block) for block in as_list(answer.get("content")) if isinstance(block, dict)]
     texts = [_text(block, "text") for block in blocks if block.get("type") == "text"]
-    content = tuple(piece for block in blocks if (piece := _piece(block)) is not None)
+    content = tuple(piece for block in blocks if (piece := read_block(block)) is not None)
     return "\n".join(texts) if texts else None, answer.get("structuredContent"), content
 
 
@@ -83,7 +83,7 @@ def _repeats(text: str, value: Any) -> bool:
         return False
 
 
-def _piece(block: Mapping[str, Any]) -> Content | None:
+def read_block(block: Mapping[str, Any]) -> Content | None:
     """A content block other than text; None for an unknown type."""
     match block.get("type"):
         case "image" | "audio" as kind:

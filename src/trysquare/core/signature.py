@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Protocol, Union, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     PydanticUndefinedAnnotation,
     PydanticUserError,
+    TypeAdapter,
     ValidationError,
     create_model,
 )
@@ -22,7 +22,10 @@ from pydantic.fields import FieldInfo
 
 from trysquare.core.arguments import LazyArguments, ToolArguments, UnionArguments, model_schema
 from trysquare.core.context import CallContext
+from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeclarationError
+from trysquare.core.hints import bound_names, docstring_of, function_name, hints_of
+from trysquare.core.injection import InjectionPlan, ValueSources, plan_injection
 from trysquare.core.json import JsonObject
 from trysquare.core.schema.build import (
     annotation_schema,
@@ -98,9 +101,11 @@ class Parameter:
     described: str | None
 
     def is_required(self) -> bool:
-        return self.default is inspect.Parameter.empty or (
-            isinstance(self.default, FieldInfo) and self.default.is_required()
-        )
+        if self.default is inspect.Parameter.empty:
+            # `Annotated[int, Field(default=1)]` has its default in the annotation.
+            has_field = any(isinstance(part, FieldInfo) for part in _metadata(self.hint))
+            return not has_field or self.field().is_required()
+        return isinstance(self.default, FieldInfo) and self.default.is_required()
 
     def field(self) -> FieldInfo:
         if self.default is inspect.Parameter.empty:
@@ -160,88 +165,124 @@ class PassthroughArguments:
         return raw
 
 
+_NOTHING = InjectionPlan()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Signature:
-    """The arguments of a function, and the names of its model and context parameters."""
+    """The arguments of a function, the name of its model parameter, and the parameters that are filled in."""
 
     arguments: Arguments
     model_parameter: str | None = None
-    context_parameter: str | None = None
+    injected: InjectionPlan = _NOTHING
 
     def bind(self, parsed: Any, context: CallContext) -> dict[str, Any]:
-        """The keyword arguments of one call."""
+        """The keyword arguments of one call, without those of dependencies."""
         bound: dict[str, Any] = dict(parsed) if self.model_parameter is None else {self.model_parameter: parsed}
-        if self.context_parameter is not None:
-            bound[self.context_parameter] = context
+        for name, source in self.injected.sources.items():
+            bound[name] = source(context)
         return bound
 
 
-def function_name(function: Callable[..., Any]) -> str:
-    """The name under which a function was written; a callable object goes by its class."""
-    return getattr(function, "__name__", None) or type(function).__name__
+def inspect_signature(function: Callable[..., Any], values: ValueSources | None = None) -> Signature:
+    """Read a function's signature: one `ToolArguments` parameter (or a union of them), or plain parameters.
 
-
-def inspect_signature(function: Callable[..., Any]) -> Signature:
-    """Read a function's signature: one `ToolArguments` parameter (or a union of them), or plain parameters."""
-    hints = _hints(function)
-    parameters = dict(inspect.signature(function).parameters)
-    context = next((name for name in parameters if _is_context(hints.get(name))), None)
-    parameters.pop(context or "", None)
-    for parameter in parameters.values():
+    `values` are what the lifespans of its module yield.
+    """
+    _refuse_unbound(function)
+    hints = hints_of(function)
+    every = _parameters(function)
+    injected = plan_injection(function, every, hints, values)
+    parameters = {name: each for name, each in every.items() if name not in injected.names()}
+    for parameter in every.values():
         _refuse_unnamed(function, parameter)
     if len(parameters) == 1:
         [name] = parameters
         if models := _argument_models(hints.get(name)):
             arguments = ModelArguments(models[0]) if len(models) == 1 else UnionArguments(models)
-            _require_schema(function, arguments)
-            return Signature(arguments=arguments, model_parameter=name, context_parameter=context)
-    arguments = FunctionArguments(function_name(function), _named_parameters(function, parameters, hints))
-    _require_schema(function, arguments)
-    return Signature(arguments=arguments, context_parameter=context)
+            _require_schema(function, arguments, {})
+            return Signature(arguments=arguments, model_parameter=name, injected=injected)
+    named = _named_parameters(function, parameters, hints)
+    arguments = FunctionArguments(function_name(function), named)
+    _require_schema(function, arguments, named)
+    return Signature(arguments=arguments, injected=injected)
 
 
-def context_parameter(function: Callable[..., Any]) -> str | None:
-    """The name of the parameter that takes the context, whatever it is called."""
-    return next((name for name, hint in _hints(function).items() if _is_context(hint) and name != "return"), None)
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The parameters that a call can give; those that a partial function has filled in are not among them."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError) as error:
+        raise DeclarationError(
+            f"`{function_name(function)}` has no signature that can be read ({error}). Write a function around it."
+        ) from None
+    filled = bound_names(function)
+    return {name: each for name, each in parameters.items() if name not in filled}
 
 
-def _require_schema(function: Callable[..., Any], arguments: Arguments) -> None:
+def _require_schema(function: Callable[..., Any], arguments: Arguments, parameters: Mapping[str, Parameter]) -> None:
     """Make the schema now: a type that has none is the author's mistake, and must not wait for a client to find it."""
     try:
         _ = arguments.wire
     except PydanticUndefinedAnnotation:
         # A model may name a class that is written further down; the schema is made when it is first needed.
         return
-    except (PydanticUserError, ValueError) as error:
+    except (PydanticUserError, ValueError, TypeError) as error:
         reason = str(error).split("\n", 1)[0]
+        for name, parameter in parameters.items():
+            if not _has_schema(parameter.hint):
+                raise DeclarationError(
+                    f"Parameter `{name}` of `{function_name(function)}` has the type `{_type_name(parameter.hint)}`, "
+                    "which has no JSON schema. Use a type of JSON, a dataclass or a pydantic model; or have it filled "
+                    f"in: `{name}: Annotated[{_type_name(parameter.hint)}, Depends(function)]`, or by a lifespan that "
+                    "is declared above and yields this type."
+                ) from error
         raise DeclarationError(f"A parameter of `{function_name(function)}` has no JSON schema: {reason}") from error
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    written = function if inspect.isroutine(function) else getattr(function, "func", type(function).__call__)
+def _has_schema(hint: Any) -> bool:
     try:
-        return get_type_hints(written, include_extras=True)
-    except (NameError, TypeError) as error:
+        TypeAdapter(hint).json_schema()
+    except (PydanticUserError, ValueError, TypeError):
+        return False
+    return True
+
+
+def _type_name(hint: Any) -> str:
+    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return bare.__name__ if isinstance(bare, type) and not get_args(bare) else str(bare)
+
+
+def _refuse_unbound(function: Any) -> None:
+    name = function_name(function)
+    if isinstance(function, classmethod):
         raise DeclarationError(
-            f"The annotations of `{function_name(function)}` cannot be read: {error}. "
-            "They must be defined at the top of the module."
-        ) from error
-
-
-def _is_context(hint: Any) -> bool:
-    return hint is CallContext or CallContext in get_args(hint)
+            f"`{name}` is a class method that has no class yet. Declare it after its class: `tools.tool(Class.{name})`."
+        )
+    if not callable(function):
+        raise DeclarationError(f"A `{type(function).__name__}` is not a function. Declare a function.")
+    if inspect.isclass(function):
+        raise DeclarationError(f"`{name}` is a class. Declare a function, or a method of an instance of it.")
+    holder = getattr(function, "__qualname__", "").rpartition(".")[0]
+    first = next(iter(_parameters(function)), None)
+    if inspect.isfunction(function) and holder and not holder.endswith("<locals>") and first in ("self", "cls"):
+        raise DeclarationError(
+            f"`{name}` is a method of a class. Declare it on an instance: `tools.tool({holder}().{name})`."
+        )
 
 
 def _refuse_unnamed(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
+    name = function_name(function)
     if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+        stars = "*" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else "**"
+        kind = "list[str]" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else "dict[str, str]"
         raise DeclarationError(
-            f"`{function_name(function)}` takes `*{parameter.name}`; "
-            "a tool needs named parameters, so that its schema is closed."
+            f"`{name}` takes `{stars}{parameter.name}`; a tool needs named parameters, so that its schema is closed. "
+            f"Write `{parameter.name}: {kind}` instead."
         )
     if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
         raise DeclarationError(
-            f"`{function_name(function)}` takes `{parameter.name}` by position only; "
-            "remove the `/`, since a call names its arguments."
+            f"`{name}` takes `{parameter.name}` by position only; remove the `/`, since a call names its arguments."
         )
 
 
@@ -253,48 +294,35 @@ def _argument_models(hint: Any) -> tuple[type[BaseModel], ...]:
 
 
 def _named_parameters(
-    function: Callable[..., Any], parameters: dict[str, inspect.Parameter], hints: dict[str, Any]
+    function: Callable[..., Any], parameters: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]
 ) -> dict[str, Parameter]:
-    described = argument_descriptions(inspect.getdoc(function) or "") if parameters else {}
+    described = read_docstring(docstring_of(function)).arguments if parameters else {}
     named: dict[str, Parameter] = {}
     for name, parameter in parameters.items():
-        if name not in hints:
-            raise DeclarationError(
-                f"Parameter `{name}` of `{function_name(function)}` has no annotation. "
-                f"Write its type, e.g. `{name}: str`."
-            )
-        named[name] = Parameter(hint=hints[name], default=parameter.default, described=described.get(name))
+        # Without an annotation any JSON value is taken; `trysquare check` asks for a type.
+        hint = hints.get(name, Any)
+        described_by = _text_in(hint) or described.get(name)
+        named[name] = Parameter(hint=_without_texts(hint), default=parameter.default, described=described_by)
     return named
 
 
-_SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Examples?|Notes?):\s*$", re.MULTILINE)
-_ENTRY = re.compile(r"^(\s+)\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.+)$")
+def _metadata(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
 
 
-def summary_text(docstring: str) -> str:
-    """The docstring up to its first section."""
-    found = _SECTION.search(docstring)
-    return docstring[: found.start()].strip() if found else docstring.strip()
+def _text_in(hint: Any) -> str | None:
+    """The description in `Annotated[str, "text"]`, or in PEP 727's `Doc("text")`."""
+    for part in _metadata(hint):
+        text = part if isinstance(part, str) else getattr(part, "documentation", None)
+        if isinstance(text, str) and text.strip():
+            return text.strip()
+    return None
 
 
-def argument_descriptions(docstring: str) -> dict[str, str]:
-    """What an `Args:` section says of each argument, continued lines joined."""
-    lines = _arguments_section(docstring)
-    described: dict[str, str] = {}
-    current, indent = "", 0
-    for line in lines:
-        entry = _ENTRY.match(line)
-        if entry and (not current or len(entry[1]) <= indent):
-            current, indent = entry[2], len(entry[1])
-            described[current] = entry[3].strip()
-        elif current and line.strip():
-            described[current] += " " + line.strip()
-    return described
-
-
-def _arguments_section(docstring: str) -> list[str]:
-    for found in _SECTION.finditer(docstring):
-        if found[1] in ("Args", "Arguments", "Parameters"):
-            following = _SECTION.search(docstring, found.end())
-            return docstring[found.end() : following.start() if following else None].splitlines()
-    return []
+def _without_texts(hint: Any) -> Any:
+    """The annotation without plain texts: a type with nothing else beside it is a plain type."""
+    kept = tuple(part for part in _metadata(hint) if not isinstance(part, str))
+    if get_origin(hint) is not Annotated or len(kept) == len(_metadata(hint)):
+        return hint
+    bare = get_args(hint)[0]
+    return Annotated[(bare, *kept)] if kept else bare  # pyright: ignore[reportInvalidTypeForm]

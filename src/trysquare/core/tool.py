@@ -7,31 +7,84 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
 from trysquare.core.context import Call, CallContext
+from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, InputRequired, ToolError, leaves
-from trysquare.core.iterators import PLAIN_TYPES, collected, gathered, gathered_async
+from trysquare.core.hints import declaring, docstring_of, function_name, written_function
+from trysquare.core.injection import ValueSources
+from trysquare.core.iterators import (
+    PLAIN_TYPES,
+    collected,
+    collected_stream,
+    gathered,
+    gathered_async,
+    gathered_stream,
+)
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import MetadataOptions, ToolMetadata
 from trysquare.core.result import Result
-from trysquare.core.signature import Arguments, Signature, function_name, inspect_signature, summary_text
+from trysquare.core.signature import Arguments, Signature, inspect_signature
 from trysquare.core.threads import ThreadBridge, bridged, run_in_thread
 
 if TYPE_CHECKING:
     from trysquare.core.consent import CheckedCall
 
 
-async def run_function(
-    function: Callable[..., Any], bound: dict[str, Any], context: CallContext, *, is_async: bool
+Run: TypeAlias = "Callable[[Any, CallContext], Coroutine[Any, Any, Any]]"
+"""Runs a function with checked arguments in a context."""
+
+
+def function_runner(function: Callable[..., Any], signature: Signature, *, streams: bool = False) -> Run:
+    """How a call runs a function, chosen once: with what is filled in, and on the event loop or in a thread.
+
+    `streams` reports each item that a generator function yields as progress.
+    """
+    written, bind, dependencies = written_function(function), signature.bind, signature.injected.dependencies
+    is_async = _is_async(function)
+    is_streamed = streams and (inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written))
+
+    async def run_with_dependencies(parsed: Any, context: CallContext) -> Any:
+        bound, known = bind(parsed, context), dict[Callable[..., Any], Any]()
+        failure: BaseException | None = None
+        async with AsyncExitStack() as stack:
+            try:
+                for name, dependency in dependencies.items():
+                    bound[name] = await dependency.resolve(context, stack, known)
+                return await _run(function, bound, context, is_async=is_async, is_streamed=is_streamed)
+            except BaseException as error:
+                failure = error
+                raise
+        # A dependency that swallows an error must not turn a failure into a success.
+        raise failure
+
+    def run(parsed: Any, context: CallContext) -> Coroutine[Any, Any, Any]:
+        return _run(function, bind(parsed, context), context, is_async=is_async, is_streamed=is_streamed)
+
+    return run_with_dependencies if dependencies else run
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    written = written_function(function)
+    return inspect.iscoroutinefunction(written) or inspect.isasyncgenfunction(written)
+
+
+async def _run(
+    function: Callable[..., Any], bound: dict[str, Any], context: CallContext, *, is_async: bool, is_streamed: bool
 ) -> Any:
     """Run a function on the event loop, or in a thread if it is synchronous. A cancellation sets the context's flag."""
     try:
-        if is_async:
-            returned = await function(**bound)
-            return returned if _is_plain(returned) else await gathered(returned, context)
-        return await _run_sync(function, bound, context)
+        if not is_async:
+            return await _run_sync(function, bound, context, is_streamed=is_streamed)
+        returned = function(**bound)
+        if is_streamed:
+            return await gathered_stream(returned, context)
+        if inspect.isawaitable(returned):
+            returned = await returned
+        return returned if _is_plain(returned) else await gathered(returned, context)
     except BaseExceptionGroup as group:
         if (question := _question_in(group)) is not None:
             raise question from None
@@ -55,11 +108,13 @@ def _question_in(group: BaseExceptionGroup[BaseException]) -> InputRequired | No
     return InputRequired({key: question for each in asked for key, question in each.items()}) if asked else None
 
 
-async def _run_sync(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> Any:
+async def _run_sync(
+    function: Callable[..., Any], bound: dict[str, Any], context: CallContext, *, is_streamed: bool
+) -> Any:
     bridge = ThreadBridge(asyncio.get_running_loop())
     try:
         # In the same thread: what a generator does while it is read is the tool's own work.
-        work = functools.partial(_run_and_collect, function, bound, context)
+        work = functools.partial(_run_and_collect, function, bound, context, is_streamed)
         returned, has_async = await run_in_thread(lambda: bridged(bridge, work))
         if inspect.isawaitable(returned):
             returned = await returned
@@ -72,8 +127,12 @@ async def _run_sync(function: Callable[..., Any], bound: dict[str, Any], context
         raise
 
 
-def _run_and_collect(function: Callable[..., Any], bound: dict[str, Any], context: CallContext) -> tuple[Any, bool]:
+def _run_and_collect(
+    function: Callable[..., Any], bound: dict[str, Any], context: CallContext, is_streamed: bool
+) -> tuple[Any, bool]:
     returned = function(**bound)
+    if is_streamed:
+        return collected_stream(returned, context)
     return (returned, False) if _is_plain(returned) else collected(returned, context)
 
 
@@ -149,27 +208,29 @@ def tool(
     name: str | None = None,
     title: str | None = None,
     description: str | None = None,
+    values: ValueSources | None = None,
     **options: Unpack[MetadataOptions],
 ) -> Tool:
-    """Make a tool from a function: name, description and schema come from its name, docstring and annotations."""
-    final_name = name or function_name(function)
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise DeclarationError(
-            f"`{final_name}` yields; a tool returns once. Collect the parts and return them as a list."
+    """Make a tool from a function: name, description and schema come from its name, docstring and annotations.
+
+    `values` are what the lifespans of its module yield; `Tools.tool` has them.
+    """
+    with declaring(function):
+        final_name = name or function_name(function)
+        if final_name == "<lambda>":
+            raise DeclarationError('A lambda has no name. Give the tool one: `tools.tool(lambda …, name="add")`.')
+        signature = inspect_signature(function, values)
+        metadata = ToolMetadata(**options)
+        return Tool(
+            name=final_name,
+            title=title,
+            description=description or read_docstring(docstring_of(function)).prose,
+            arguments=signature.arguments,
+            call=_call_of(final_name, function, signature, metadata.timeout),
+            metadata=metadata,
+            function=function,
+            is_async=_is_async(function),
         )
-    signature = inspect_signature(function)
-    metadata = ToolMetadata(**options)
-    is_async = inspect.iscoroutinefunction(function)
-    return Tool(
-        name=final_name,
-        title=title,
-        description=description or summary_text(inspect.getdoc(function) or ""),
-        arguments=signature.arguments,
-        call=_call_of(final_name, function, signature, metadata.timeout, is_async=is_async),
-        metadata=metadata,
-        function=function,
-        is_async=is_async,
-    )
 
 
 def _with_right(call: Call, name: str, right: str) -> Call:
@@ -187,16 +248,13 @@ def _with_right(call: Call, name: str, right: str) -> Call:
     return checked
 
 
-def _call_of(
-    name: str, function: Callable[..., Any], signature: Signature, timeout: float | None, *, is_async: bool
-) -> Call:
-    parse, bind = signature.arguments.parse, signature.bind
+def _call_of(name: str, function: Callable[..., Any], signature: Signature, timeout: float | None) -> Call:
+    parse, run = signature.arguments.parse, function_runner(function, signature, streams=True)
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
         if timeout is not None:
             context = context.for_call(timeout=timeout)
-        bound = bind(parse(name, arguments), context)
-        work = run_function(function, bound, context, is_async=is_async)
+        work = run(parse(name, arguments), context)
         return _as_result(await (work if context.deadline is None else _within(work, context)))
 
     return call

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from trysquare.core.errors import DeclarationError
+from trysquare.core.lifespan import Lifespans
 from trysquare.core.prompts import Prompt
 from trysquare.core.resources import Resource, ResourceTemplate
 from trysquare.core.tool import Tool
@@ -77,6 +79,14 @@ class DescribedToolset(Protocol):
 
 
 @runtime_checkable
+class LifespanToolset(Protocol):
+    """A toolset with something to open; `open_lifespans` does."""
+
+    @property
+    def lifespans(self) -> Sequence[Lifespans]: ...
+
+
+@runtime_checkable
 class DiscoveringToolset(Protocol):
     """A toolset that discovers its tools in the background; `wait_ready` waits until that has ended."""
 
@@ -105,9 +115,11 @@ class StaticToolset:
         templates: Iterable[ResourceTemplate] = (),
         server_info: ServerInfo | None = None,
         routes: Iterable[HttpRoute] = (),
+        lifespans: Lifespans | None = None,
     ) -> None:
         self.server_info = server_info
         self.routes = tuple(routes)
+        self.lifespans = () if lifespans is None else (lifespans,)
         self._tools = by_name("tool", ((tool.name, tool) for tool in tools))
         self._prompts = by_name("prompt", ((prompt.name, prompt) for prompt in prompts))
         self._resources = by_name("resource", ((resource.uri, resource) for resource in resources))
@@ -162,6 +174,10 @@ class CombinedToolset:
         """That of the only part that has one."""
         known = [each for toolset in self._toolsets if (each := server_info_of(toolset)) is not None]
         return known[0] if len(known) == 1 else None
+
+    @property
+    def lifespans(self) -> Sequence[Lifespans]:
+        return tuple(each for toolset in self._toolsets for each in lifespans_of(toolset))
 
     @property
     def routes(self) -> tuple[HttpRoute, ...]:
@@ -262,6 +278,20 @@ def by_name(kind: str, pairs: Iterable[tuple[str, K]]) -> dict[str, K]:
 def server_info_of(toolset: Toolset) -> ServerInfo | None:
     """What the toolset says of its server, if it does."""
     return toolset.server_info if isinstance(toolset, DescribedToolset) else None
+
+
+def lifespans_of(toolset: Toolset) -> Sequence[Lifespans]:
+    """What is opened with a toolset."""
+    return toolset.lifespans if isinstance(toolset, LifespanToolset) else ()
+
+
+@asynccontextmanager
+async def open_lifespans(toolset: Toolset) -> AsyncGenerator[None]:
+    """Open what a toolset needs, for as long as the block runs. What is open already on this event loop is shared."""
+    async with AsyncExitStack() as stack:
+        for each in lifespans_of(toolset):
+            await stack.enter_async_context(each.open())
+        yield
 
 
 def routes_of(toolset: Toolset) -> tuple[HttpRoute, ...]:

@@ -98,15 +98,17 @@ def edit_text(path: Path, text: str, edit: Callable[[str], T]) -> T:
         ) from None
 
 
-def replace_file(path: Path, before: str, after: str, *, new_mode: int = 0o600) -> Path | None:
-    """Replace a file atomically; return the path of the backup."""
+def replace_file(
+    path: Path, before: str, after: str, *, new_mode: int = 0o600, keep_backup: bool = True
+) -> Path | None:
+    """Replace a file atomically; return the path of the backup, if one is kept."""
     target = path.resolve()
     try:
         content = after.encode()
         target.parent.mkdir(parents=True, exist_ok=True)
         if read_file(target) != before:
             raise ConfigurationError("The file was changed by another program.", where=str(path), hint="Try again.")
-        backup = _back_up(target) if target.exists() else None
+        backup = _back_up(target) if keep_backup and target.exists() else None
         _write_atomically(target, content, new_mode)
     except UnicodeEncodeError:
         raise ConfigurationError("The entry has characters that are not valid Unicode.", where=str(path)) from None

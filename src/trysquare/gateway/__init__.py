@@ -6,8 +6,8 @@ from trysquare.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from trysquare.gateway.config.entries import TRANSPORTS
-    from trysquare.gateway.config.launch import LaunchPins, UnapprovedServer
-    from trysquare.gateway.config.load import GatewayConfig, add_server, read_config, remove_server
+    from trysquare.gateway.config.launch import LaunchPins, UnapprovedServer, secret_positions
+    from trysquare.gateway.config.load import GatewayConfig, add_server, read_config, remove_server, written_entries
     from trysquare.gateway.config.secrets import SystemSecrets
     from trysquare.gateway.definitions.registry import DefinitionRegistry, PendingChange
     from trysquare.gateway.models import InvalidServer, ServerConfig, ServerEntry
@@ -33,16 +33,18 @@ __all__ = [
     "open_gateway",
     "read_config",
     "remove_server",
+    "secret_positions",
     "sign_in",
     "withheld",
+    "written_entries",
 ]
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "config.entries": "TRANSPORTS",
-        "config.launch": "LaunchPins UnapprovedServer",
-        "config.load": "GatewayConfig add_server read_config remove_server",
+        "config.launch": "LaunchPins UnapprovedServer secret_positions",
+        "config.load": "GatewayConfig add_server read_config remove_server written_entries",
         "config.secrets": "SystemSecrets",
         "definitions.registry": "DefinitionRegistry PendingChange",
         "models": "InvalidServer ServerConfig ServerEntry",

@@ -24,6 +24,7 @@ class ServerCall(ToolArguments):
     action: Literal["list", "execute", "read"] = "list"
     tool_name: str | None = None
     tool_inputs: dict[str, Any] = Field(default_factory=dict[str, Any])
+    query: str | None = None
     detail: Detail | None = None
     request_key: str | None = None
 
@@ -32,12 +33,26 @@ class GatewayCall(ServerCall):
     """A call of the one tool over all servers."""
 
     server: str | None = None
-    query: str | None = None
 
 
-_ACTION: JsonObject = {"type": "string", "enum": ["list", "execute", "read"], "default": "list"}
-_TEXT: JsonObject = {"type": "string"}
-_SHARED: JsonObject = {"tool_name": _TEXT, "tool_inputs": {"type": "object"}, "detail": _TEXT, "request_key": _TEXT}
+def _text(description: str, **more: object) -> JsonObject:
+    return {"type": "string", **more, "description": description}
+
+
+_ACTIONS = ["list", "execute", "read"]
+_ACTION = _text("list tools, execute one, read on", enum=_ACTIONS, default="list")
+_TOOL: JsonObject = {
+    "tool_name": _text("To execute"),
+    "tool_inputs": {"type": "object", "description": "Its inputs", "default": {}},
+}
+
+
+# Every server's tool would pay for them in every list, and those who need them read of them.
+_UNLISTED: JsonObject = {
+    "query": _text("list: words to find tools by"),
+    "detail": _text("list: form", enum=["schemas", "signatures", "names"]),
+    "request_key": _text("execute: a repeated key sends nothing twice"),
+}
 
 
 def _closed(properties: JsonObject) -> JsonObject:
@@ -53,7 +68,8 @@ class CallArguments:
 
     @property
     def exact(self) -> JsonObject:
-        return self.wire
+        """The schema with the arguments that are accepted and not listed."""
+        return {**self.wire, "properties": {**_UNLISTED, **self.wire["properties"]}}
 
     def parse(self, tool: str, raw: JsonObject) -> Any:
         """The validated call, or an error with the corrected one."""
@@ -63,17 +79,21 @@ class CallArguments:
             # Some clients send every argument, with null for unset ones.
             inner = {name: part for name, part in inner.items() if part is not None}
         read = _parse_inputs(inner)
-        if not read.keys() <= properties.keys() and read.get("tool_name"):
-            raise _misplaced(tool, read, [name for name in read if name not in properties])
+        known = self.model.model_fields
+        if not read.keys() <= known.keys() and read.get("tool_name"):
+            raise _misplaced(tool, read, [name for name in read if name not in known])
         try:
             return self.model.model_validate(read, extra="forbid")
         except ValidationError:
             return validate_arguments(self.model.model_validate, tool=tool, raw=read, schema=lambda: self.wire)
 
 
-SERVER_ARGUMENTS = CallArguments(model=ServerCall, wire=_closed({"action": _ACTION, **_SHARED}))
+SERVER_ARGUMENTS = CallArguments(model=ServerCall, wire=_closed({"action": _ACTION, **_TOOL}))
 GATEWAY_ARGUMENTS = CallArguments(
-    model=GatewayCall, wire=_closed({"action": _ACTION, "server": _TEXT, **_SHARED, "query": _TEXT})
+    model=GatewayCall,
+    wire=_closed(
+        {"action": _ACTION, "server": _text("Of the tool"), **_TOOL, "query": _text("Words to find tools by")}
+    ),
 )
 
 
@@ -141,7 +161,16 @@ class ReadCall(ToolArguments):
     unit: Literal["characters", "lines"] = Field("characters", description="Unit of offset and length")
 
 
+class ListCall(ToolArguments):
+    """Which of a server's tools to list, and in which form."""
+
+    query: str | None = Field(None, description="Words to find tools by")
+    detail: Detail | None = Field(None, description="Form of the list")
+    offset: int = Field(0, description="First tool of a long list", ge=0)
+
+
 READ_ARGUMENTS = ModelArguments(ReadCall)
+LIST_ARGUMENTS = ModelArguments(ListCall)
 
 
 class CallBuilder:
@@ -153,8 +182,8 @@ class CallBuilder:
     def execute(self, name: str, inputs: JsonObject) -> JsonObject:
         return self._call("execute", tool_name=name, tool_inputs=inputs)
 
-    def list(self) -> JsonObject:
-        return self._call("list")
+    def list(self, **more: object) -> JsonObject:
+        return self._call("list", **more)
 
     def read(self, reading: JsonObject) -> JsonObject:
         return self._call("read", tool_inputs=reading)
@@ -173,8 +202,8 @@ class UpstreamCallBuilder(CallBuilder):
     def execute(self, name: str, inputs: JsonObject) -> JsonObject:
         return {"tool": upstream_name(self._server, name), "arguments": inputs}
 
-    def list(self) -> JsonObject:
-        return {"tool": self._server.tool_name, "arguments": {"action": "list"}}
+    def list(self, **more: object) -> JsonObject:
+        return {"tool": self._server.tool_name, "arguments": {"action": "list", **more}}
 
     def read(self, reading: JsonObject) -> JsonObject:
         return {"tool": READ, "arguments": reading}

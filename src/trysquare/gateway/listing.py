@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_core import from_json
@@ -16,7 +17,7 @@ from trysquare.core.text import truncate
 from trysquare.core.tokens import count_tokens
 from trysquare.core.tool import Tool
 from trysquare.core.untrusted import cleaned_json, cleaned_text, cleaned_value
-from trysquare.gateway.arguments import Detail
+from trysquare.gateway.arguments import CallBuilder, Detail
 from trysquare.gateway.models import InvalidServer, ServerConfig, ServerEntry, ToolDefinition
 
 if TYPE_CHECKING:
@@ -24,13 +25,18 @@ if TYPE_CHECKING:
 
 _PURPOSE = 80
 """Maximum characters of a server's configured description."""
-_DESCRIPTION_TOKENS = 40
+_DESCRIPTION_TOKENS = 36
 """Tokens of purpose and tool names in one server's description; with the names a model often needs no `list`."""
-_OVER_ALL = "MCP servers behind one gateway: list their tools (or find some by query), execute one."
+_OVER_ALL = "MCP servers behind one gateway."
+_MAX_OVER_ALL = 520
+"""Characters of the description of the one tool over all servers."""
 _SHORTEST_LINE = 24
 """Minimum characters of a server's own line."""
 _REASON = 160
 MAX_CHARACTERS = 40_000
+"""Of a whole list; a longer one is continued."""
+_SCHEMAS_CHARACTERS = 8_000
+"""Of a list in which every tool has its schema, where no form was asked for."""
 _DESCRIPTION = 4_000
 _COMBINED = ("anyOf", "oneOf", "allOf")
 _MAX_MATCHES = 8
@@ -43,19 +49,19 @@ def server_description(server: ServerEntry, tools: Sequence[str]) -> str:
         return f"MCP server '{_display(server.name)}' has an invalid configuration: {reason} ({server.location})."
     purpose = truncate(one_line(server.description), _PURPOSE)
     names = names_within(tools, _DESCRIPTION_TOKENS - count_tokens(purpose))
-    content = ": ".join(part for part in (purpose, names) if part) or "not contacted yet"
-    heading = f"MCP server '{_display(server.name)}' ({server.transport}): {content}."
-    return f"{heading}\nlist its tools, execute one, read a large result page by page."
+    content = ": ".join(part for part in (purpose, names) if part)
+    heading = f"MCP server '{_display(server.name)}' ({server.transport}) - provides access to multiple tools"
+    return f"{heading}. {content}." if purpose else f"{heading}: {content}." if names else f"{heading}."
 
 
 def gateway_description(servers: Iterable[ServerEntry]) -> str:
     """The description of the one tool over all servers, with as much of each as fits."""
     known = list(servers)
-    width = (COMPACT_PURPOSE - len(_OVER_ALL)) // max(len(known), 1)
+    width = (_MAX_OVER_ALL - len(_OVER_ALL)) // max(len(known), 1)
     if width >= _SHORTEST_LINE:
         return "\n".join([_OVER_ALL, *(truncate(f"- {_line(server)}", width - 1) for server in known)])
     names = ", ".join(_display(server.name) for server in known)
-    return truncate(f"{_OVER_ALL} Servers: {names}", COMPACT_PURPOSE)
+    return truncate(f"{_OVER_ALL} Servers: {names}", _MAX_OVER_ALL)
 
 
 def _line(server: ServerEntry) -> str:
@@ -88,17 +94,29 @@ def _display(name: str) -> str:
 
 
 def listing(
-    server: ServerConfig, definitions: Sequence[ToolDefinition], detail: Detail, *, instructions: str = ""
+    server: ServerConfig,
+    definitions: Sequence[ToolDefinition],
+    detail: Detail | None,
+    *,
+    builder: CallBuilder,
+    instructions: str = "",
+    offset: int = 0,
 ) -> Result[Any]:
     """The result of `list`, in a shorter form where it would be too long. Instructions of the server are labelled."""
     fields: JsonObject = {"server": server.name, **({"server_says": instructions} if instructions else {})}
     if not definitions:
         return Result.ok([], message=f"Server `{server.name}` has no tools.", fields=fields)
-    shown, given = _fitting(definitions, detail)
-    shortened = "" if given == detail else f" Too long for {detail}: send `tool_name` to get one tool in full."
-    return Result.ok(
-        shown, instruction=f"Run one with action=execute, tool_name and tool_inputs.{shortened}", fields=fields
-    )
+    rest = definitions[offset:]
+    shown, given = _fitting(rest, detail)
+    parts = ["Run one with action=execute, tool_name and tool_inputs."]
+    if given != (detail or "schemas"):
+        parts.append('Send `tool_name` to get one tool with its schema, or tool_inputs {"query": …} to find tools.')
+    following = None
+    if len(shown) < len(rest):
+        onward = {"offset": offset + len(shown), **({"detail": detail} if detail else {})}
+        following = builder.list(tool_inputs=onward)
+        parts.append(f"`next` lists the other {len(rest) - len(shown)} tools.")
+    return Result.ok(shown, instruction=" ".join(parts), fields=fields, next=following)
 
 
 def tool_listing(server: ServerConfig, definition: ToolDefinition, detail: Detail) -> Result[Any]:
@@ -119,6 +137,15 @@ def whole(definition: ToolDefinition) -> JsonObject:
     return entry
 
 
+def callable_form(definition: ToolDefinition) -> JsonObject:
+    """One tool with all that a call of it needs: name, description, schema of its inputs."""
+    inputs = {
+        key: part for key, part in cleaned_value(definition.input_schema).items() if key not in ("$schema", "title")
+    }
+    purpose = truncate(cleaned_text(definition.description or definition.title or ""), COMPACT_PURPOSE)
+    return {"name": definition.name, "description": purpose, "inputs": inputs}
+
+
 def brief(definition: ToolDefinition) -> JsonObject:
     """One tool with its purpose and inputs in a line each."""
     purpose = one_line(definition.description or definition.title or "")
@@ -132,14 +159,20 @@ FORMS: dict[Detail, Callable[[ToolDefinition], Any]] = {
 }
 
 
-def _fitting(definitions: Sequence[ToolDefinition], detail: Detail) -> tuple[list[Any], Detail]:
-    """The definitions in the requested form, or in the next shorter one that fits."""
+def _fitting(definitions: Sequence[ToolDefinition], detail: Detail | None) -> tuple[list[Any], Detail]:
+    """The definitions in the requested form, or in the next shorter one that fits; of names, as many as fit."""
+    if detail is None:
+        shown = [callable_form(definition) for definition in definitions]
+        if len(dump_json(shown)) <= _SCHEMAS_CHARACTERS:
+            return shown, "schemas"
     order = list(FORMS)
-    for form in order[order.index(detail) : -1]:
+    for form in order[order.index(detail or "signatures") : -1]:
         shown = [FORMS[form](definition) for definition in definitions]
         if len(dump_json(shown)) <= MAX_CHARACTERS:
             return shown, form
-    return [definition.name for definition in definitions], "names"
+    ends = accumulate(len(dump_json(definition.name)) + 1 for definition in definitions)
+    count = max(1, sum(end <= MAX_CHARACTERS - 1 for end in ends))
+    return [definition.name for definition in definitions[:count]], "names"
 
 
 def signature(definition: ToolDefinition) -> str:
@@ -182,24 +215,28 @@ class ToolFinder:
         self._offered = offered
         self._index: ToolIndex | None = None
 
-    def find(self, query: str) -> Result[Any]:
-        """The tools closest to a query, best first."""
+    def find(self, query: str, server: str | None = None) -> Result[Any]:
+        """The tools closest to a query, best first; of one server, if it is named."""
         from trysquare.catalog.search import ToolIndex
 
         offered = self._offered()
         if self._index is None:
             self._index = ToolIndex()
         self._index.update(one.tool for one in offered.values())
-        found = [offered[match.tool.name] for match in self._index.search(query, limit=_MAX_MATCHES)]
+        matches = self._index.search(
+            query, limit=_MAX_MATCHES, allowed=lambda tool: server in (None, offered[tool.name].server.name)
+        )
+        found = [offered[match.tool.name] for match in matches]
         if not found:
             return Result.ok(
                 list[JsonObject](),
                 message="No server has listed a tool yet.",
                 instruction="List the servers with action=list, then list the tools of one.",
             )
+        named = "" if server else "server, "
         return Result.ok(
             [{"server": one.server.name, **brief(one.definition)} for one in found],
-            instruction="If one of these tools fits, run it with action=execute, server, tool_name and tool_inputs."
+            instruction=f"If one of these tools fits, run it with action=execute, {named}tool_name and tool_inputs."
             " If none does, search again with the action and its object in the words of a tool's description.",
         )
 

@@ -169,6 +169,16 @@ class ServerConfig:
     redact: frozenset[str] = frozenset()
     """Arguments left out of audit and call ledger."""
 
+    is_attributed: bool = True
+    """Whether its questions and log messages name it; not where it is the only server of its caller."""
+    keeps_progress: bool = False
+    """Whether every progress report is relayed; otherwise of those that come together, the last."""
+
+    @property
+    def attribution(self) -> str:
+        """The name that its questions and log messages carry."""
+        return self.name if self.is_attributed else ""
+
     def offers(self, tool: str) -> bool:
         """Whether the entry includes a tool of the server."""
         return tool not in self.exclude_tools and (self.include_tools is None or tool in self.include_tools)

@@ -6,6 +6,7 @@ The dispatcher is imported with the first call: many processes are started for t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from trysquare.core.context import CallContext
@@ -19,7 +20,7 @@ from trysquare.core.tool import Tool
 from trysquare.core.untrusted import cleaned_text, folded
 from trysquare.gateway import arguments as calling
 from trysquare.gateway import listing
-from trysquare.gateway.arguments import CallBuilder, GatewayCall, ReadCall, ServerCall, UpstreamCallBuilder
+from trysquare.gateway.arguments import CallBuilder, GatewayCall, ListCall, ReadCall, ServerCall, UpstreamCallBuilder
 from trysquare.gateway.models import GATEWAY, READ, ServerConfig, ServerEntry, ToolDefinition, upstream_name
 from trysquare.gateway.results.store import ReadOn
 from trysquare.gateway.service import GatewayService
@@ -34,13 +35,15 @@ _MAX_NAMES = 12
 Run: TypeAlias = Callable[[Any, CallContext], Awaitable[Result[Any]]]
 
 
-def server_tool(servers: GatewayService, entry: ServerEntry, names: Sequence[str], *, alone: bool) -> Tool:
+def server_tool(
+    servers: GatewayService, finder: listing.ToolFinder, entry: ServerEntry, names: Sequence[str], *, alone: bool
+) -> Tool:
     """The tool of one server. `alone` lists it in the full profile too, while the server's tools are unknown."""
     builder = CallBuilder(entry.tool_name)
 
     def run(call: ServerCall, context: CallContext) -> Awaitable[Result[Any]]:
         # By name: a changed configuration must reach a tool that is listed unchanged.
-        return _dispatch(servers, servers.server(entry.name), call, context, builder)
+        return _dispatch(servers, finder, servers.server(entry.name), call, context, builder)
 
     profiles = _LEVELS | _FULL if alone else _LEVELS
     description = listing.server_description(entry, names)
@@ -53,7 +56,7 @@ def gateway_tool(servers: GatewayService, finder: listing.ToolFinder) -> Tool:
         if call.server is None:
             return await _over_all(servers, finder, call, context)
         server = servers.server(call.server)
-        return await _dispatch(servers, server, call, context, CallBuilder(GATEWAY, server=server.name))
+        return await _dispatch(servers, finder, server, call, context, CallBuilder(GATEWAY, server=server.name))
 
     return _tool(
         GATEWAY, listing.gateway_description(servers.entries.values()), calling.GATEWAY_ARGUMENTS, run, _GATEWAY
@@ -122,10 +125,17 @@ def _executor(servers: GatewayService, server: str, tool: str, builder: CallBuil
 
 
 def _dispatch(
-    servers: GatewayService, server: ServerConfig, call: ServerCall, context: CallContext, builder: CallBuilder
+    servers: GatewayService,
+    finder: listing.ToolFinder,
+    server: ServerConfig,
+    call: ServerCall,
+    context: CallContext,
+    builder: CallBuilder,
 ) -> Awaitable[Result[Any]]:
-    if call.action != "execute":
-        return _list_or_read(servers, server, call, context, builder)
+    if call.action == "read":
+        return _read(servers, _read_call(call, builder), context, builder.read)
+    if call.action == "list":
+        return _list(servers, finder, server, call, builder)
     from trysquare.gateway.dispatcher import execute
 
     return execute(
@@ -133,11 +143,9 @@ def _dispatch(
     )
 
 
-async def _list_or_read(
-    servers: GatewayService, server: ServerConfig, call: ServerCall, context: CallContext, builder: CallBuilder
+async def _list(
+    servers: GatewayService, finder: listing.ToolFinder, server: ServerConfig, call: ServerCall, builder: CallBuilder
 ) -> Result[Any]:
-    if call.action == "read":
-        return await _read(servers, _read_call(call, builder), context, builder.read)
     if call.tool_name:
         found = await servers.find(server, call.tool_name)
         if found is None:
@@ -145,11 +153,22 @@ async def _list_or_read(
 
             raise unknown_tool(servers, server, call.tool_name, call.tool_inputs, builder)
         return listing.tool_listing(server, found, call.detail or "schemas")
-    definitions, detail = await servers.definitions(server), call.detail or "signatures"
-    instructions = servers.instructions(server)
-    if len(definitions) > _LONG_LIST:
-        return await run_in_thread(lambda: listing.listing(server, definitions, detail, instructions=instructions))
-    return listing.listing(server, definitions, detail, instructions=instructions)
+    wanted: ListCall = _in_inputs(
+        calling.LIST_ARGUMENTS, call, builder, lambda inputs: builder.list(tool_inputs=inputs)
+    )
+    definitions = await servers.definitions(server)
+    if query := call.query or wanted.query:
+        return finder.find(query, server.name)
+    shown = partial(
+        listing.listing,
+        server,
+        definitions,
+        call.detail or wanted.detail,
+        builder=builder,
+        instructions=servers.instructions(server),
+        offset=wanted.offset,
+    )
+    return await run_in_thread(shown) if len(definitions) > _LONG_LIST else shown()
 
 
 async def _over_all(
@@ -159,18 +178,20 @@ async def _over_all(
         builder = CallBuilder(GATEWAY)
         return await _read(servers, _read_call(call, builder), context, builder.read)
     if call.action == "execute":
-        return await _by_tool_alone(servers, call, context)
+        return await _by_tool_alone(servers, finder, call, context)
     return finder.find(call.query) if call.query else listing.servers_listing(servers.entries, servers.names)
 
 
-async def _by_tool_alone(servers: GatewayService, call: GatewayCall, context: CallContext) -> Result[Any]:
+async def _by_tool_alone(
+    servers: GatewayService, finder: listing.ToolFinder, call: GatewayCall, context: CallContext
+) -> Result[Any]:
     """Execute without `server`, if exactly one server has the tool and the tools of every other are known."""
     tool = call.tool_name or ""
     owners = [name for name in servers.entries if servers.registry.find(name, tool) is not None]
     unknown = [name for name in servers.entries if servers.registry.definitions(name) is None]
     if len(owners) == 1 and not unknown:
         server = servers.server(owners[0])
-        return await _dispatch(servers, server, call, context, CallBuilder(GATEWAY, server=server.name))
+        return await _dispatch(servers, finder, server, call, context, CallBuilder(GATEWAY, server=server.name))
     listing_call: JsonObject = {"tool": GATEWAY, "arguments": {"action": "list"}}
     if not owners:
         raise NotFound(
@@ -194,12 +215,19 @@ async def _by_tool_alone(servers: GatewayService, call: GatewayCall, context: Ca
 
 def _read_call(call: ServerCall, builder: CallBuilder) -> ReadCall:
     """The arguments in the `tool_inputs` of `action="read"`."""
+    return _in_inputs(calling.READ_ARGUMENTS, call, builder, builder.read)
+
+
+def _in_inputs(
+    arguments: Arguments, call: ServerCall, builder: CallBuilder, corrected: Callable[[JsonObject], JsonObject]
+) -> Any:
+    """The arguments of `list` or `read`, which are in `tool_inputs`; `corrected` is the call for corrected ones."""
     try:
-        return calling.READ_ARGUMENTS.parse(builder.tool, call.tool_inputs)
+        return arguments.parse(builder.tool, call.tool_inputs)
     except InvalidArguments as error:
-        corrected = None if error.next is None else builder.read(error.next["arguments"])
+        following = None if error.next is None else corrected(error.next["arguments"])
         raise InvalidArguments(
-            f"In `tool_inputs`: {error.message}", code=error.code, instruction=error.instruction, next=corrected
+            f"In `tool_inputs`: {error.message}", code=error.code, instruction=error.instruction, next=following
         ) from None
 
 

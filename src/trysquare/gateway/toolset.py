@@ -156,7 +156,7 @@ class GatewayToolset(DynamicToolset):
         taken = {GATEWAY, READ, *(entry.tool_name for entry in self.servers.entries.values())}
         for name, entry in self.servers.entries.items():
             upstream = self._upstream_tools(entry)
-            yield server_tool(self.servers, entry, self._described.get(name, ()), alone=not upstream)
+            yield server_tool(self.servers, self._finder, entry, self._described.get(name, ()), alone=not upstream)
             for one in upstream:
                 if one.tool.name not in taken and (self._own is None or self._own.find(one.tool.name) is None):
                     offered.setdefault(one.tool.name, []).append(one)

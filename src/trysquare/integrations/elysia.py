@@ -4,7 +4,9 @@ This file stands alone: it needs the standard library and nothing else of Trysqu
 we need do not fit into one environment. Import it, or copy it under another name, where Elysia is; the gateway runs in
 an environment of its own and is spoken to over stdio or HTTP. Elysia is imported when its tools are made.
 
-    with Gateway("mcp.json") as gateway:
+    tree = Tree()                                           # Elysia's, with a tool for every server of mcp.json
+    tree.add_tool(MCPTool(server_name="api_ai_mcp"))        # or one server, to a tree of your own
+    with Gateway("mcp.json") as gateway:                    # or all of them, for as long as you say
         for tool in gateway.tools():
             tree.add_tool(tool)
 """
@@ -12,6 +14,7 @@ an environment of its own and is spoken to over stdio or HTTP. Elysia is importe
 from __future__ import annotations
 
 import asyncio
+import atexit
 import collections
 import contextlib
 import copy
@@ -21,6 +24,7 @@ import importlib
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -39,14 +43,14 @@ _FRESH = 5.0
 """Seconds for which a list of tools is believed: Elysia asks before every decision, once for each tool."""
 _CALLS = 64
 """Calls at a time; more wait."""
+_SPOKEN = 2_000
+"""Characters of a plain text that the user is shown as it is."""
 _AS_TEXT = "Write this object as JSON text if it has a key called `value`."
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}
 _DESCRIPTIONS = {
-    "action": "`list` shows the tools, `execute` runs one, `read` reads on in a large result",
-    "tool_name": "Name of the tool to execute; with `list`, show this one with its schema",
-    "tool_inputs": "What the tool takes, as an object; for `read`: handle, and path, grep, offset, length",
-    "detail": "With `list`: `signatures`, `schemas` or `names`",
-    "request_key": "A key of your choice: a call with the same key is not sent twice",
+    "action": "`list` to show tools, `execute` to run a specific tool, `read` to read on in a large result",
+    "tool_name": "Name of the tool to execute (required with `execute`); with `list`, the only one to show",
+    "tool_inputs": "Inputs for the tool (with `execute`); for `read`: handle, and path, grep, offset, length",
     "server": "Name of the server",
     "query": "With `list`: find tools that fit these words",
 }
@@ -369,6 +373,56 @@ class Gateway(contextlib.AbstractContextManager["Gateway"]):
         return link
 
 
+@functools.cache
+def shared_gateway(config: str = "mcp.json") -> Gateway:
+    """The gateway over the servers of a file: one for the whole process, until its end."""
+    gateway = Gateway(config)
+    atexit.register(gateway.close)
+    return gateway
+
+
+class MCPTool:
+    """One MCP server as an instance of Elysia's `Tool`: `tree.add_tool(MCPTool(server_name="api_ai_mcp"))`.
+
+    The server is found under its name in `mcp.json` or under the name of its tool. `gateway` is one that you opened.
+    """
+
+    def __new__(cls, server_name: str, *, gateway: Gateway | None = None, **kwargs: Any) -> Any:
+        chosen = gateway or shared_gateway()
+        definitions = chosen.definitions()
+        wanted = "mcp_" + re.sub(r"\W", "_", server_name.removeprefix("mcp_"))
+        if wanted not in definitions:
+            known = ", ".join(f"`{name}`" for name in definitions) or "nothing"
+            raise GatewayError(f"The gateway has no server `{server_name}`. It offers {known}.")
+        return _tool_class(chosen, definitions[wanted])(**kwargs)
+
+
+def __getattr__(name: str) -> Any:
+    """`Tree`, made when it is first used, because Elysia takes seconds to be imported."""
+    if name == "Tree":
+        return _tree_class()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@functools.cache
+def _tree_class() -> Any:
+    base: Any = importlib.import_module("elysia").Tree
+
+    class Tree(base):
+        """Elysia's tree, to which the tools of a gateway are added whenever it is initialised."""
+
+        def __init__(self, *args: Any, gateway: Gateway | None = None, **kwargs: Any) -> None:
+            self._gateway = gateway or shared_gateway()
+            base.__init__(self, *args, **kwargs)
+
+        def set_branch_initialisation(self, initialisation: str | None) -> None:
+            base.set_branch_initialisation(self, initialisation)
+            for tool in self._gateway.tools():
+                self.add_tool(tool)
+
+    return Tree
+
+
 def _tool_class(gateway: Gateway, definition: Json) -> Any:
     """An Elysia tool. Made by hand, as Elysia reads what it shows of a class from literals in its source."""
     objects: Any = importlib.import_module("elysia.objects")
@@ -391,6 +445,10 @@ def _tool_class(gateway: Gateway, definition: Json) -> Any:
             yield objects.Error(error_message=_plain(str(error)))
         else:
             yield _shown(objects, name, arguments, result, 4 * gateway.result_size)
+            if text := _plain_text(result):
+                # Elysia keeps it as words of the assistant's: it says whose they are.
+                said = f"`{arguments.get('tool_name')}` of {name} answered: {text}"
+                yield objects.Text("text", [{"text": _plain(said)}], metadata={"tool": name})
 
     def get_default_inputs(self: Any) -> Json:
         return copy.deepcopy(base.get_default_inputs(self))
@@ -412,13 +470,17 @@ def _availability(gateway: Gateway, name: str) -> Any:
 
 def _inputs_of(schema: Json) -> Json:
     """The inputs of a tool in Elysia's words."""
-    required = _texts(schema.get("required"))
-    return {name: _input(name, about, name in required) for name, about in _object(schema.get("properties")).items()}
+    required, properties = _texts(schema.get("required")), _object(schema.get("properties"))
+    # The gateway's own list is shorter than what Elysia's decisions are made from.
+    words = _DESCRIPTIONS if {"action", "tool_name", "tool_inputs"} <= set(properties) else {}
+    return {
+        name: _input(words.get(name) or about.get("description") or "", about, name in required)
+        for name, about in properties.items()
+    }
 
 
-def _input(name: str, about: Json, is_required: bool) -> Json:
-    kind = about.get("type")
-    parts = [about.get("description") or _DESCRIPTIONS.get(name, "")]
+def _input(description: str, about: Json, is_required: bool) -> Json:
+    kind, parts = about.get("type"), [description]
     if "enum" in about:
         parts.append(f"One of {json.dumps(about['enum'])}")
     if kind == "object":
@@ -530,6 +592,13 @@ def _rows(value: Any) -> list[Json]:
 
 def _text_of(result: Json) -> str:
     return "\n".join(block.get("text", "") for block in result.get("content") or () if block.get("type") == "text")
+
+
+def _plain_text(result: Json) -> str:
+    """The text of a result that is nothing but a short text, to be read by the user; empty for any other."""
+    blocks, text = result.get("content") or (), _text_of(result)
+    is_text = not result.get("isError") and "structuredContent" not in result
+    return text if is_text and len(blocks) == 1 and len(text) <= _SPOKEN and text.lstrip()[:1] not in ("{", "[") else ""
 
 
 def _other_blocks(result: Json) -> list[Json]:

@@ -34,7 +34,7 @@ from trysquare.core.prompts import Prompt, PromptMessage
 from trysquare.core.resources import Resource, ResourceTemplate
 from trysquare.core.result import ResourceContents
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import Change, Toolset
+from trysquare.core.toolset import Change, Toolset, open_lifespans
 from trysquare.server.caller import ElicitationAnswers
 from trysquare.server.convert import answer_from_wire, block_to_wire, request_to_wire, result_to_wire, tool_to_wire
 
@@ -411,14 +411,15 @@ class TrysquareProvider(Provider):
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncGenerator[None]:
-        """Pass on what changes in the toolset, for as long as the server runs."""
+        """Open what the toolset needs, and pass on what changes in it, for as long as the server runs."""
         loop = asyncio.get_running_loop()
         changes: asyncio.Queue[Change] = asyncio.Queue()
         # A toolset may report a change from any thread.
         unsubscribe = self._toolset.subscribe(lambda change: _enqueue(loop, changes, change))
         telling = asyncio.create_task(self._tell(changes))
         try:
-            yield
+            async with open_lifespans(self._toolset):
+                yield
         finally:
             unsubscribe()
             telling.cancel()

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-from trysquare.core.context import Call, CallContext
+from trysquare.core.context import TRACE, Call, CallContext
 from trysquare.core.errors import CallCancelled, ConsentNeeded, InputRequired
 from trysquare.core.json import JsonObject
 from trysquare.core.redaction import redact_text
@@ -19,9 +19,6 @@ from trysquare.core.result import Result
 from trysquare.core.threads import CpuTime, cpu_spent
 from trysquare.core.tool import Tool
 from trysquare.middleware.base import Layer
-
-TRACE = 5
-logging.addLevelName(TRACE, "TRACE")
 
 logger = logging.getLogger("trysquare.tools")
 

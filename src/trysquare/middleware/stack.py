@@ -14,11 +14,20 @@ from typing import Any
 
 from trysquare.core.context import Call, CallContext
 from trysquare.core.json import JsonObject
+from trysquare.core.lifespan import Lifespans
 from trysquare.core.prompts import Prompt
 from trysquare.core.resources import Resource, ResourceTemplate
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import Change, Listener, Toolset, Unsubscribe, by_name, resource_of_template
+from trysquare.core.toolset import (
+    Change,
+    Listener,
+    Toolset,
+    Unsubscribe,
+    by_name,
+    lifespans_of,
+    resource_of_template,
+)
 from trysquare.middleware.base import Layer, Middleware, MiddlewareConfig
 
 logger = logging.getLogger("trysquare.tools")
@@ -50,6 +59,10 @@ class MiddlewareToolset:
         self.renames = self._any_renamed()
         """Whether any tool has another name here."""
         toolset.subscribe(self._on_change)
+
+    @property
+    def lifespans(self) -> Sequence[Lifespans]:
+        return lifespans_of(self._inner)
 
     def tools(self) -> Sequence[Tool]:
         return tuple(self._wrapped_once(tool) for tool in self._inner.tools())

@@ -260,6 +260,10 @@ class McpCaller:
         """The request itself, for what the context of a call has no name for."""
         self._answers: ElicitationAnswers | None = None
 
+    @property
+    def reads_progress(self) -> bool:
+        return progress_token(self.request_context.meta) is not None
+
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         token = progress_token(self.request_context.meta)
         if token is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple
 
 from msgspec import Raw
@@ -11,7 +12,7 @@ from msgspec import Raw
 from trysquare.core.call import guard_crash
 from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
-from trysquare.core.toolset import Toolset
+from trysquare.core.toolset import Toolset, open_lifespans
 from trysquare.protocol.envelope import envelope_version, require_meta, require_version
 from trysquare.protocol.messages import (
     INVALID_PARAMS,
@@ -76,6 +77,7 @@ class McpServer:
 
     def __init__(self, toolset: Toolset, options: ServeOptions | None = None) -> None:
         self.options = options or ServeOptions()
+        self._toolset = toolset
         self.hub = NotificationHub(toolset)
         about = self.options.server_info(toolset)
         info = {"name": about.name, "title": about.title, "version": about.version}
@@ -121,6 +123,10 @@ class McpServer:
             )
             for name, handler in handlers.items()
         }
+
+    def open(self) -> AbstractAsyncContextManager[None]:
+        """Open what the tools need, such as a pool of their lifespan. Transports do; a `Connection` does not."""
+        return open_lifespans(self._toolset)
 
     def read(self, message: Message, *, stateless: bool) -> tuple[Route | None, Any]:
         """The route of a request, None for an unknown method, and its parameters. Raises `RpcError`."""

@@ -165,9 +165,11 @@ async def serve_descriptors(
     toolset: Toolset, options: ServeOptions | None, *, read_from: int, write_to: int, grace: float = GRACE
 ) -> None:
     """Serve one client over two descriptors: pipes, sockets, a terminal or files."""
-    transport = StdioTransport(build_server(toolset, options), read_from, write_to, grace=grace)
-    with _stopped_by_sigterm(transport):
-        await transport.run()
+    server = build_server(toolset, options)
+    transport = StdioTransport(server, read_from, write_to, grace=grace)
+    async with server.open():
+        with _stopped_by_sigterm(transport):
+            await transport.run()
 
 
 @contextlib.contextmanager

@@ -151,7 +151,7 @@ def test_a_class_says_what_the_tool_is_before_it_is_made(walks: dict[str, Any]) 
     assert toy["description"].startswith("MCP server 'toy' (stdio)")
     assert toy["end"] is False
     assert {name: about["type"] for name, about in toy["inputs"].items()} == {
-        "action": "str", "tool_name": "str", "tool_inputs": "dict", "detail": "str", "request_key": "str",
+        "action": "str", "tool_name": "str", "tool_inputs": "dict",
     }  # fmt: skip
     assert all(about["description"] for about in toy["inputs"].values())
 
@@ -167,3 +167,18 @@ def test_a_tool_that_went_away_is_unavailable_and_says_why(walks: dict[str, Any]
     assert before is True
     assert "The gateway no longer offers `mcp_leaving`." in walk["prompts"][-1]
     assert walk["types"][-1] == "completed"
+
+
+def test_one_server_is_added_by_its_name_and_a_plain_answer_is_text(walks: dict[str, Any]) -> None:
+    walk = came(walks, "one_server_by_its_name")
+    assert walk["names"] == ["mcp_toy", "mcp_scripted"]
+    assert walk["results"] == [[{"text": "hello", "_REF_ID": "mcp_toy_echo_0_0"}]]
+    assert walk["errors"] == []
+    assert "`echo` of mcp_toy answered: hello" in walk["texts"]
+
+
+def test_the_servers_are_added_when_a_tree_is_initialised(walks: dict[str, Any]) -> None:
+    walk = came(walks, "a_tree_with_its_servers")
+    assert walk["is_elysia"]
+    for names in walk["tools"]:
+        assert {"mcp_toy", "mcp_scripted", "mcp_memory"} <= set(names)

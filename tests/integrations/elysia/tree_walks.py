@@ -76,6 +76,9 @@ async def walked(tree: Any) -> dict[str, Any]:
     return {
         "types": [step["type"] for step in yielded],
         "results": [step["payload"]["objects"] for step in yielded if step["type"] == "result"],
+        "texts": [
+            each.get("text") for step in yielded if step["type"] == "text" for each in step["payload"]["objects"]
+        ],
         "errors": [step["payload"] for step in yielded if step["type"] == "self_healing_error"],
         "tasks": json.dumps(tree.tree_data.tasks_completed),
         "remembered": {name: kept.environment[name] for name in kept.environment if name != "SelfInfo"},
@@ -100,6 +103,27 @@ async def a_real_server(gateway: Any, **_: Any) -> Any:
             execute("mcp_memory", "search_nodes", {"query": "Trysquare"}),
         )
     )
+
+
+@walk
+async def one_server_by_its_name(gateway: Any, adapter: Any, **_: Any) -> Any:
+    tools = [adapter.MCPTool(server_name=name, gateway=gateway) for name in ("toy", "mcp_scripted")]
+    with contextlib.suppress(adapter.GatewayError):
+        adapter.MCPTool(server_name="nobody", gateway=gateway)
+        raise AssertionError("a server that is not there")
+    walk = await walked(planted(tools, execute("mcp_toy", "echo", {"text": "hello"})))
+    return {**walk, "names": [tool.name for tool in tools]}
+
+
+@walk
+async def a_tree_with_its_servers(gateway: Any, adapter: Any, **_: Any) -> Any:
+    trees = [
+        adapter.Tree(branch_initialisation=kind, gateway=gateway, use_elysia_collections=False)
+        for kind in ("default", "empty", "multi_branch")
+    ]
+    trees[0].set_branch_initialisation("empty")
+    return {"tools": [sorted(name for name in tree.tools if name.startswith("mcp_")) for tree in trees],
+            "is_elysia": all(isinstance(tree, Tree) for tree in trees)}  # fmt: skip
 
 
 @walk

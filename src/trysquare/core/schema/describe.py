@@ -29,13 +29,36 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 
 
 def inputs_text(schema: Any) -> str:
-    """The inputs of a tool, required ones first: `owner, repo, labels?: str[] = []`."""
+    """The inputs of a tool, required ones first: `owner, repo, labels?: str[] = []`.
+
+    Alternatives follow as `{a: int}|{b}`, and a map of any names as `[name]: int`.
+    """
     whole = as_object(schema)
     root = resolve_ref(whole, whole)
-    properties, required = properties_of(root), set(required_of(root))
+    members = [root, *(resolve_ref(as_object(part), whole) for part in as_list(root.get("allOf")))]
+    properties = {name: part for member in reversed(members) for name, part in properties_of(member).items()}
+    required = {name for member in members for name in required_of(member)}
     ordered = sorted(properties.items(), key=lambda item: item[0] not in required)
     parts = [_parameter(name, part, name in required, whole) for name, part in ordered]
+    for member in members:
+        if options := as_list(member.get("anyOf")) or as_list(member.get("oneOf")):
+            parts.append(_union(_alternative(option, whole) for option in options[:_CHOICES]))
+        parts.extend(f"[name]: {schema_text(values, whole)}" for values in _any_names(member))
     return _joined(parts, LONGEST)
+
+
+def _alternative(option: Any, whole: JsonObject) -> str:
+    """One way to fill in a tool's inputs; one without properties of its own names those that it asks for."""
+    known = resolve_ref(as_object(option), whole)
+    if properties_of(known):
+        return _object(known, whole, _DEPTH)
+    return "{" + ", ".join(shown_name(name) for name in required_of(known)) + "}"
+
+
+def _any_names(schema: JsonObject) -> list[JsonObject]:
+    """The schemas of values under names that the caller chooses."""
+    named = [*as_object(schema.get("patternProperties")).values(), schema.get("additionalProperties")]
+    return [known for known in map(as_object, named) if known]
 
 
 def one_line(text: str) -> str:

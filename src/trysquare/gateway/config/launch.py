@@ -121,6 +121,11 @@ def launch_digest(*written: object) -> str:
     return hashlib.sha256(json.dumps(written, sort_keys=True).encode()).hexdigest()
 
 
+def secret_positions(args: Sequence[str]) -> list[int]:
+    """Which arguments of a command line hold a literal secret."""
+    return [at for at, (arg, shown) in enumerate(zip(args, _masked_args(args), strict=True)) if arg != shown]
+
+
 def _masked_args(args: Sequence[str]) -> Iterator[str]:
     is_value = False
     for arg in args:

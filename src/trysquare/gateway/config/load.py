@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject
@@ -22,7 +23,7 @@ from trysquare.gateway.config.secrets import Secrets, SystemSecrets
 from trysquare.gateway.config.variables import Variables
 from trysquare.gateway.models import ConfigLocation, InvalidServer, ServerConfig, ServerEntry
 
-_EDITOR_FOLDERS = frozenset({".vscode", ".cursor", ".idea", ".claude", ".gemini", ".roo"})
+_EDITOR_FOLDERS = frozenset({".trysquare", ".vscode", ".cursor", ".idea", ".claude", ".gemini", ".roo"})
 _NEW_SECTION = ("mcpServers",)
 _NOWHERE = ConfigLocation(file="")
 
@@ -108,8 +109,16 @@ def _collision(group: list[ServerEntry]) -> list[InvalidServer]:
     ]
 
 
-def add_server(path: Path, name: str, entry: JsonObject) -> Path | None:
-    """Add a server to a file, created if necessary. Comments and order are preserved. Returns the backup."""
+def written_entries(path: Path) -> dict[str, Any]:
+    """The entries of a file as they are written, by name; none if the file does not exist."""
+    before = read_file(path)
+    if edit_text(path, before, read_tree) is None:
+        return {}
+    return {entry.label: entry.node.value for entry in parse_text(path, before).entries()}
+
+
+def add_server(path: Path, name: str, entry: JsonObject) -> None:
+    """Add a server to a file, created if necessary. Comments and order are preserved."""
     before = read_file(path)
     file = None if edit_text(path, before, read_tree) is None else parse_text(path, before)
     for other in () if file is None else file.entries():
@@ -122,30 +131,39 @@ def add_server(path: Path, name: str, entry: JsonObject) -> Path | None:
     section = None if file is None else next(file.sections(), None)
     after = edit_text(path, before, _addition(name, entry, section))
     _require_valid(path, name, after)
-    return replace_file(path, before, after)
+    replace_file(path, before, after, keep_backup=False)
 
 
-def remove_server(path: Path, name: str) -> Path | None:
-    """Remove a server from a file. Returns the backup."""
+def remove_server(path: Path, name: str) -> None:
+    """Remove a server from a file."""
     before = read_file(path)
     file = parse_text(path, before)
     for section in file.sections():
         after = edit_text(path, before, _removal(name, section))
         if after != before:
-            return replace_file(path, before, after)
+            replace_file(path, before, after, keep_backup=False)
+            return
     names = [entry.label for entry in file.entries()]
     near = closest_names(name, names)
     hint = f"Did you mean `{near[0]}`?" if near else f"Servers of the file: {', '.join(names) or 'none'}."
     raise ConfigurationError(f"Unknown server `{name}`.", where=str(path), hint=hint)
 
 
+class _AllSet(dict[str, str]):
+    """An environment in which every variable has the same value."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self["value"]
+
+
 def _require_valid(path: Path, name: str, after: str) -> None:
-    """Reject an invalid entry before it is written; one with `${…}` may only lack a variable."""
+    """Reject an invalid entry before it is written; a variable may stand for a whole URL or for a part of it."""
     written = next(entry for entry in parse_text(path, after).entries() if entry.label == name)
-    if "${" in after[written.node.start : written.node.end]:
-        return
-    read = read_entry(written, Variables(env={}, secrets=lambda _: None, workspace=path.parent, input_defaults={}))
-    if isinstance(read, InvalidServer):
+    reads = [
+        read_entry(written, Variables(env=_AllSet(value=value), secrets=lambda _: "80", workspace=path.parent))
+        for value in ("https://x", "80")
+    ]
+    if isinstance(read := reads[0], InvalidServer) and isinstance(reads[1], InvalidServer):
         raise ConfigurationError(f"{read.reason} Nothing was written.", where=f"server `{name}`")
 
 

@@ -84,6 +84,7 @@ class SystemSecrets(Secrets):
 
     def __init__(self, env: Mapping[str, str] = os.environ) -> None:
         super().__init__(user_state(env).with_name(FILE))
+        self._has_warned = False
 
     def read(self, name: str) -> str | None:
         if self._keyring is None:
@@ -93,7 +94,9 @@ class SystemSecrets(Secrets):
 
     def write(self, name: str, value: str) -> None:
         if self._keyring is None:
-            logger.warning("no keyring available, storing secrets with mode 0600: file=%s", self._path)
+            if not self._has_warned:
+                logger.warning("no keyring available, storing secrets with mode 0600: file=%s", self._path)
+                self._has_warned = True
             super().write(name, value)
             return
         with _keyring_errors():

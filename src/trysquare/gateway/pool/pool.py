@@ -80,7 +80,7 @@ class ServerPool:
     async def definitions(self, server: str) -> list[ToolDefinition]:
         """The definitions of the server's tools that its entry includes."""
         config = self._find(server).config
-        found = [_definition(entry) for entry in await self.listed(server, "tools")]
+        found = [read_definition(entry) for entry in await self.listed(server, "tools")]
         return [definition for definition in found if definition is not None and config.offers(definition.name)]
 
     async def listed(self, server: str, kind: str) -> list[JsonObject]:
@@ -192,7 +192,7 @@ async def open_pool(
             await shielded(pool.close())
 
 
-def _definition(entry: JsonObject) -> ToolDefinition | None:
+def read_definition(entry: JsonObject) -> ToolDefinition | None:
     """A tool as the server describes it, or None if it has no name."""
     name, schema, output = entry.get("name"), entry.get("inputSchema"), entry.get("outputSchema")
     title = entry.get("title")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -25,7 +26,7 @@ logger = logging.getLogger("trysquare.gateway")
 _LONG_BROKEN = 64 * 1024
 """Size of a broken message from which it is salvaged in a thread."""
 _NOISE_CHARACTERS = 120
-_MAX_LOGS = 100
+_MAX_LOGS = _MAX_PROGRESS = 100
 
 
 class Malformed(InvalidFrame):
@@ -65,7 +66,7 @@ class ConnectionObserver(Protocol):
 class PendingRequest:
     """A request without a response yet, and what the server sends meanwhile: questions, progress, logs."""
 
-    __slots__ = ("_outcome", "_waiter", "flaw", "id", "logs", "progress", "questions")
+    __slots__ = ("_outcome", "_waiter", "earlier", "flaw", "id", "logs", "progress", "questions")
 
     def __init__(self, request_id: RequestId) -> None:
         self.id = request_id
@@ -74,6 +75,8 @@ class PendingRequest:
         """Log messages not relayed yet; of a flood the latest."""
         self.progress: ProgressParams | None = None
         """The latest that was not relayed yet."""
+        self.earlier: list[ProgressParams] | None = None
+        """Those before it, where all are kept."""
         self.flaw = ""
         """What is wrong with the response; its unreadable parts are replaced by a mark."""
         self._outcome: Frame | DisconnectReason | None = None
@@ -99,6 +102,13 @@ class PendingRequest:
     def has_event(self) -> bool:
         """Whether there is an outcome, a question, progress or a log message."""
         return self._outcome is not None or self.progress is not None or bool(self.questions) or bool(self.logs)
+
+    def take_progress(self) -> Sequence[ProgressParams]:
+        """The reports that were not relayed yet."""
+        if self.progress is None:
+            return ()
+        found, self.earlier, self.progress = (*(self.earlier or ()), self.progress), None, None
+        return found
 
     def next_event(self) -> asyncio.Future[None]:
         self._waiter = waiter = asyncio.get_running_loop().create_future()
@@ -132,8 +142,16 @@ class PendingRequest:
 class Connection:
     """JSON-RPC over a transport. Responses without a pending request, late or repeated, are ignored and counted."""
 
-    def __init__(self, transport: Transport, observer: ConnectionObserver, *, server: str = "a server") -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        observer: ConnectionObserver,
+        *,
+        server: str = "a server",
+        keeps_progress: bool = False,
+    ) -> None:
         self.transport = transport
+        self._keeps_progress = keeps_progress
         self._server = server
         self._observer = observer
         self._pending: dict[RequestId, PendingRequest] = {}
@@ -351,6 +369,8 @@ class Connection:
         if pending is None:
             self.ignored += 1
         else:
+            if self._keeps_progress and pending.progress is not None:
+                pending.earlier = [*(pending.earlier or ()), pending.progress][-_MAX_PROGRESS:]
             pending.progress = progress
             pending.wake()
 

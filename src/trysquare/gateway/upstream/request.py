@@ -101,12 +101,13 @@ def log_from_wire(params: JsonObject, server: str) -> tuple[LogLevel, Any, str] 
 
     data = cleaned_value(params.get("data"))
     text = data if isinstance(data, str) else dump_json(data)
-    logger = f"{server}/{truncate(cleaned_text(given), _MAX_LOGGER)}" if isinstance(given, str) and given else server
+    own = truncate(cleaned_text(given), _MAX_LOGGER) if isinstance(given, str) else ""
+    logger = "/".join(part for part in (server, own) if part)
     return level, data if len(text) <= _MAX_LOG else truncate(text, _MAX_LOG), logger
 
 
 def _elicitation(params: JsonObject, server: str, key: str) -> ElicitRequest | Visit:
-    message = f"{server} asks: {params.get('message', '')}"
+    message = f"{server} asks: {params.get('message', '')}" if server else str(params.get("message", ""))
     if params.get("mode", "form") == "url":
         url, name = params.get("url"), params.get("elicitationId")
         if not isinstance(url, str) or not url.lower().startswith(_WEB):
@@ -167,14 +168,15 @@ class UpstreamRequest(NamedTuple):
 class UpstreamCall:
     """One call. After `InputRequired` it stays pending, and `finish` resumes it."""
 
-    def __init__(self, session: UpstreamSession, request: UpstreamRequest) -> None:
+    def __init__(self, session: UpstreamSession, request: UpstreamRequest, *, timeout: float | None = None) -> None:
         self.session = session
         self.request = request
+        self._timeout = session.config.timeout if timeout is None else timeout
         self.context: CallContext | None = None
         self.notes: list[str] = []
         self._resumption = b""
         self._asked = 0
-        self._time_left = session.config.timeout
+        self._time_left = self._timeout
         self._pending_request: PendingRequest | None = None
 
     @property
@@ -260,17 +262,16 @@ class UpstreamCall:
         await self._relay_events(pending, context)
 
     async def _relay_events(self, pending: PendingRequest, context: CallContext) -> None:
-        progress, pending.progress = pending.progress, None
-        if progress is not None:
+        for progress in pending.take_progress():
             await context.progress(progress.progress, progress.total, progress.message)
         while pending.logs:
-            log = log_from_wire(pending.logs.popleft(), self.session.config.name)
+            log = log_from_wire(pending.logs.popleft(), self.session.config.attribution)
             if log is not None:
                 await context.relay_log(*log)
 
     async def _relay_request(self, request: ServerRequest, context: CallContext) -> None:
         """Relay a request of a session server to the client, and the answer back."""
-        server = self.session.config.name
+        server = self.session.config.attribution
         try:
             params = decode_object(request.params)
             question = question_from_wire(request.method, params, server=server, key=f"{server}.{self._asked}")
@@ -298,7 +299,7 @@ class UpstreamCall:
         config = self.session.config
         if self.pending.outcome is _TIMED_OUT:
             self.session.on_timeout(self)
-            raise failures.timed_out(config.name, self.request.title, config.timeout)
+            raise failures.timed_out(config.name, self.request.title, self._timeout)
         self.session.end(self)
         try:
             result = self.pending.result()
@@ -311,7 +312,7 @@ class UpstreamCall:
         except Disconnected as error:
             raise self._lost(error.disconnect) from None
         except RpcError as error:
-            raise failures.refused(config.name, self.request.title, error) from None
+            raise failures.refused(config.name, self.request.title, error) from error
         except InvalidFrame as error:
             raise failures.malformed(config.name, self.request.title, str(error)) from None
         if head.result_type == "input_required":
@@ -355,7 +356,7 @@ class UpstreamCall:
         return {name: answer_to_wire(question, answers[question.key]) for name, question in questions.items()}
 
     def _questions(self, requests: Mapping[str, Any]) -> dict[str, ClientRequest]:
-        server = self.session.config.name
+        server = self.session.config.attribution
         try:
             return {
                 name: question_from_wire(
@@ -367,7 +368,9 @@ class UpstreamCall:
                 for name, request in requests.items()
             }
         except (CannotAsk, AttributeError) as error:
-            raise failures.unreadable(server, self.request.title, f"unsupported input request: {error}") from None
+            raise failures.unreadable(
+                self.session.config.name, self.request.title, f"unsupported input request: {error}"
+            ) from None
 
 
 def open_call_result(result: msgspec.Raw) -> tuple[ResultHead, bytes]:

@@ -235,7 +235,8 @@ class UpstreamSession:
         on_lost: Callable[[UpstreamSession, DisconnectReason], None],
     ) -> None:
         self.config = config
-        self.connection = Connection(transport, self, server=config.name)
+        keeps_progress = config.keeps_progress
+        self.connection = Connection(transport, self, server=config.name, keeps_progress=keeps_progress)
         self.server_info = ServerInfo(version="")
         self.last_used = self.began = asyncio.get_running_loop().time()
         self.answered = 0

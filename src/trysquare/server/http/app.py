@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from types import FrameType
-from typing import Literal
+from typing import Literal, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import Server
 
-from trysquare.core.errors import ConfigurationError
+from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.core.json import JsonObject
-from trysquare.core.toolset import HttpRoute, Toolset
+from trysquare.core.toolset import HttpRoute, Toolset, lifespans_of, open_lifespans
 from trysquare.server.http.auth import (
     AnyVerifier,
     AuthenticationMiddleware,
@@ -84,7 +85,8 @@ class HttpOptions:
 class HttpApp:
     """An ASGI application: the MCP endpoint at its path, with health and OAuth metadata beside it.
 
-    It can be mounted in another application. A lifespan is served, and not needed.
+    It can be mounted in another application. A lifespan is served, and not needed: without one, what the tools open is
+    opened by the first request, and closed when the event loop ends.
     """
 
     def __init__(
@@ -92,7 +94,9 @@ class HttpApp:
     ) -> None:
         self._is_local = http.clients == "local" and not http.is_authenticated
         self._path = http.path
-        server = build_server(toolset, options)
+        server = self._server = build_server(toolset, options)
+        self._opens, self._open_on = bool(lifespans_of(toolset)), cast(asyncio.AbstractEventLoop | None, None)
+        self._opened, self._opening = AsyncExitStack(), asyncio.Lock()
         self._endpoint = McpEndpoint(
             server,
             stateless=http.stateless,
@@ -119,8 +123,10 @@ class HttpApp:
         elif scope["type"] == "http":
             if self._is_local and not _comes_from_here(scope):
                 await send_json(send, 403, {"error": "not_authenticated", "error_description": _NOT_LOCAL})
-            else:
-                await self._app(scope, receive, send)
+                return
+            if self._opens and self._open_on is not asyncio.get_running_loop():
+                await self._open()
+            await self._app(scope, receive, send)
 
     def close(self) -> None:
         """End all sessions and streams."""
@@ -134,11 +140,27 @@ class HttpApp:
         text = f"There is nothing at this path. The MCP endpoint is at {scope.get('root_path', '')}{self._path}."
         return send_json(send, 404, {"error": "not_found", "error_description": text})
 
+    async def _open(self) -> None:
+        async with self._opening:
+            loop = asyncio.get_running_loop()
+            if self._open_on is not loop:
+                self._opened = AsyncExitStack()
+                await self._opened.enter_async_context(self._server.open())
+                self._open_on = loop
+
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             event = await receive()
-            if event["type"] == "lifespan.shutdown":
-                self.close()
+            try:
+                if event["type"] == "lifespan.shutdown":
+                    self.close()
+                    self._open_on = None
+                    await self._opened.aclose()
+                else:
+                    await self._open()
+            except ToolError as error:
+                await send({"type": f"{event['type']}.failed", "message": str(error)})
+                return
             await send({"type": f"{event['type']}.complete"})
             if event["type"] == "lifespan.shutdown":
                 return
@@ -188,9 +210,10 @@ async def serve_http(
     with _bound_socket(known) as listening:
         actual = replace(known, port=listening.getsockname()[1])
         app = http_app(toolset, options, actual, routes=routes)
-        await _GracefulServer(guarded_config(app, actual), app, lambda: started and started(address_of(actual))).serve(
-            [listening]
-        )
+        server = _GracefulServer(guarded_config(app, actual), app, lambda: started and started(address_of(actual)))
+        # Opened here as well as by the application: what fails is raised, and not only logged by uvicorn.
+        async with open_lifespans(toolset):
+            await server.serve([listening])
 
 
 def address_of(http: HttpOptions) -> str:
