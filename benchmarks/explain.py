@@ -302,19 +302,53 @@ def to_markdown(rows: list[Row]) -> str:
         lines.append(f"| {title} | " + " | ".join(f"{100 * cell / max(len(rows), 1):.0f} %" for cell in cells) + " |")
     if rows:
         proved = 100 * sum(row.proved for row in rows) / len(rows)
+        sizes, seconds = [row.size for row in rows], [row.seconds for row in rows]
         lines += [
             "",
-            f"{len(rows)} mutants. Proved by a change: {proved:.0f} %. "
-            f"False statements: {sum(len(row.false) for row in rows)}. Median of an answer: {statistics.median(r.size for r in rows):.0f} bytes in "
-            f"{statistics.median(r.seconds for r in rows):.1f} s, at most {max(r.size for r in rows)} bytes in "
-            f"{max(r.seconds for r in rows):.1f} s. Recording slows a test down by "
-            f"{statistics.median(r.slow_down for r in rows):.1f} times at the median.",
+            f"{len(rows)} mutants. Proved by a change of the wrong line that breaks no passing test: {proved:.0f} %. "
+            f"False statements: {sum(len(row.false) for row in rows)}. "
+            f"Median of an answer: {statistics.median(sizes):.0f} bytes in {statistics.median(seconds):.1f} s, "
+            f"at most {max(sizes)} bytes in {max(seconds):.1f} s. Recording slows a test down by "
+            f"{statistics.median(row.slow_down for row in rows):.1f} times at the median.",
         ]
     return "\n".join(lines)
 
 
 def _page(rows: list[Row], table: str, arguments: argparse.Namespace) -> str:
-    return table
+    packages = sorted({row.package for row in rows})
+    pins = {line.partition("==")[0]: line.split()[0] for line in PINS.read_text().splitlines() if "==" in line}
+    python = subprocess.run([arguments.python, "-V"], capture_output=True, text=True, check=True).stdout.strip()
+    return f"""# Failures explained
+
+`make bench-explain ARGS=--write` changes one line at a time in packages from PyPI, by seed, keeps the changes that one
+of the package's own tests catches, explains the first test that fails, and writes this page. A line counts as named in
+the first n if it is the changed line itself and among the first n suspects; a function, if it is among the first n
+functions of the suspects. Of lines that a method holds for equally suspect, the first in the file comes first.
+
+Seed {arguments.seed}, {arguments.count} mutants of each package at most, {python}, {arguments.budget:g} s for each.
+Measured: {", ".join(f"{pins[each]}" for each in packages)}. The ranking was fixed on {", ".join(TUNING)}, which are not
+measured here.
+
+{table}
+
+The changes: another comparison, arithmetic or boolean operator, another constant, bound or index, swapped or missing
+arguments, swapped branches, `return None`, a statement in whose place `pass` stands. "The same, no changes tried" is
+the order before changes were tried: `explain` tries changes of similar kinds, which helps most where the mistake is
+small.
+Ochiai alone ranks the lines that ran by the same runs of tests; pytest's traceback is its lines in the package, the
+innermost first. A statement is false if the named line or function is not what the file has there.
+
+| package | mutants | first | in 3 | in 5 | function first |
+|---|---|---|---|---|---|
+{chr(10).join(_package_line(each, [row for row in rows if row.package == each]) for each in packages)}
+"""
+
+
+def _package_line(package: str, rows: list[Row]) -> str:
+    lines = [row.line_rank("ours") or 99 for row in rows]
+    functions = [row.function_rank("ours") or 99 for row in rows]
+    counts = [sum(rank <= most for rank in lines) for most in (1, 3, 5)]
+    return f"| {package} | {len(rows)} | {counts[0]} | {counts[1]} | {counts[2]} | {sum(r == 1 for r in functions)} |"
 
 
 if __name__ == "__main__":

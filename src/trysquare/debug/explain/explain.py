@@ -353,8 +353,9 @@ async def localize_failures(
     if not first.test:
         return explained
     found = await localize(target, first.test, root, supervisor, budget=budget, changes=changes)
-    if git and found.is_located:
-        found = found.with_git_hints(await changed_lines(root))
+    if found.is_located:
+        traced = [each.location for each in first.locations]
+        found = found.with_hints(traced, await changed_lines(root) if git else {})
     return replace(explained, failures=((name, replace(first, localization=found)), *others))
 
 

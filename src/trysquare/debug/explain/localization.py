@@ -23,6 +23,8 @@ BUDGET = 20.0
 """Seconds for the passing tests and the changes that are tried."""
 _GIT_SECONDS = 5.0
 _CHANGED_LATELY = 0.25
+_TRACED = 0.3
+"""What a hint adds to the suspicion of a line."""
 _HUNK = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 _MAX_FILES = 12
 _MAX_SEARCHED = 400
@@ -62,8 +64,10 @@ class SuspectLine:
             others = f"{checked - breaks} of {checked} passing tests that reach it" if checked else ""
             kept = f", and {others} still pass" if others else ""
             reasons.append(f"proof: with this change the test passes{kept}: {proof['what']}")
-        reasons.append(f"run by {self.evidence['failing']} of {failing} failing and "
-                       f"{self.evidence['passing']} of {passing} passing tests")  # fmt: skip
+        if self.evidence["is_counted"]:
+            what = "run by" if self.evidence["is_run"] else "what it defines is used by"
+            counts = f"{self.evidence['failing']} of {failing} failing and {self.evidence['passing']} of {passing}"
+            reasons.append(f"{what} {counts} passing tests")
         if self.evidence.get("on_stack"):
             reasons.append("in the traceback")
         elif self.evidence.get("why"):
@@ -74,10 +78,10 @@ class SuspectLine:
 
     def values(self) -> str:
         """What it read and made in the failing test, and in a passing one."""
-        told = cast(JsonObject | None, self.evidence.get("values"))
-        if told is None:
+        reported = cast(JsonObject | None, self.evidence.get("values"))
+        if reported is None:
             return ""
-        text = f"ran {told['count']} times, last with {_values_text(told)}" if _values_text(told) else ""
+        text = f"ran {reported['count']} times, last with {_values_text(reported)}" if _values_text(reported) else ""
         other = cast(JsonObject | None, self.evidence.get("passing_values"))
         if text and other and _values_text(other):
             text += f"; in {self.evidence['passing_test']}: {_values_text(other)}"
@@ -127,11 +131,13 @@ class Localization:
             return []
         failing, passing = len(cast(list[str], self.found["failing"])), int(self.found["passing"])
         trials = int(self.found["trials"])
-        told = f"{failing} failing and {passing} passing tests were run"
-        told += f", {trials} changes tried" if trials else ""
+        reported = f"{failing} failing and {passing} passing tests were run"
+        reported += f", {trials} changes tried" if trials else ""
         left = int(self.found["not_run"])
-        told += f"; {left} more tests were not run" if left else ""
-        lines = [f"Suspects, most likely first ({told}). Confidence: {self.confidence}."]
+        reported += f"; {left} more tests were not run" if left else ""
+        lines = [f"Suspects, most likely first ({reported}). Confidence: {self.confidence}."]
+        if self.found.get("instead_of"):
+            lines.append(f"It reaches no code here by itself; {self.found['name']} fails too, and was used instead.")
         for number, each in enumerate(self.suspects[:count], start=1):
             lines.append(f"{number}. {relative(each.location, root)} `{each.code}` in {each.function}")
             lines.append(f"   {each.why(failing, passing)}")
@@ -139,16 +145,20 @@ class Localization:
                 lines.append(f"   {values}")
         return lines
 
-    def with_git_hints(self, changed: Mapping[str, tuple[str, frozenset[int]]]) -> Localization:
-        """Raise the suspicion of lines that were changed lately, and say so."""
-        suspects = cast(list[JsonObject], self.found.get("suspects") or [])
+    def with_hints(self, traced: Sequence[str], changed: Mapping[str, tuple[str, frozenset[int]]]) -> Localization:
+        """Raise the suspicion of lines that the wrong value was traced to, and of those that were changed lately."""
+        suspects = [dict(each) for each in cast(list[JsonObject], self.found.get("suspects") or [])]
         for each in suspects:
             what, lines = changed.get(str(each["file"]), ("", frozenset[int]()))
+            place = f"{each['file']}:{each['line']}"
             if int(each["line"]) in lines:
                 each["changed"] = what
                 each["score"] = round(float(each["score"]) + _CHANGED_LATELY, 3)
+            if place in traced:
+                each["why"] = "the wrong value was traced to it"
+                each["score"] = round(float(each["score"]) + _TRACED / (1 + traced.index(place)), 3)
         suspects.sort(key=lambda each: -float(each["score"]))
-        return self
+        return replace(self, found={**self.found, "suspects": suspects})
 
     def to_json(self) -> JsonObject:
         return self.found
@@ -220,9 +230,9 @@ async def _git(root: Path, *words: str) -> str:
     return output.decode(errors="replace") if process.returncode == 0 else ""
 
 
-def _values_text(told: JsonObject) -> str:
-    read = cast(dict[str, str], told["read"])
-    made = {name: text for name, text in cast(dict[str, str], told["made"]).items() if read.get(name) != text}
+def _values_text(reported: JsonObject) -> str:
+    read = cast(dict[str, str], reported["read"])
+    made = {name: text for name, text in cast(dict[str, str], reported["made"]).items() if read.get(name) != text}
     parts = [f"{name}={text}" for name, text in read.items()]
     text = ", ".join(parts)
     if made:

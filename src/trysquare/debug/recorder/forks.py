@@ -53,7 +53,7 @@ def run_forked(work: Callable[[Callable[[Any], None]], None], *, seconds: float)
     sys.stdout.flush()
     sys.stderr.flush()
     with warnings.catch_warnings():
-        # Python warns of threads that are not copied: none of ours is needed in the copy.
+        # Python warns of threads that are not copied: the copy needs none of them.
         warnings.simplefilter("ignore")
         child = os.fork()
     if child == 0:

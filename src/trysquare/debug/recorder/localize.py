@@ -30,6 +30,8 @@ from trysquare.debug.recorder.syntax import Program
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py|tests?\.py")
 _TEST_FOLDERS = ("test", "tests")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+|\d+\.\d+s\b")
+_NOT_RAISED = ("DID NOT RAISE", "DID NOT WARN", " not raised")
+"""What the checks of pytest and unittest say if an error did not come."""
 _BATCH_SECONDS = 0.3
 _MAX_SIBLINGS = 400
 _SHOWN = 40
@@ -82,7 +84,8 @@ class Localizer:
             if other is not None and instead_of is None:
                 return self.locate(other.name, instead_of=name)
         ranking = Ranking(self._program, target["detail"], runs, is_test=self.is_test_file)
-        suspects = ranking.suspects(runs[0], self._seeds(target))
+        misses_error = any(each in target["error"] for each in _NOT_RAISED)
+        suspects = ranking.suspects(runs[0], self._seeds(target), misses_error=misses_error)
         lines = _line_ranking(runs, self.is_test_file)
         before = [self._described(each, runs) for each in suspects[:_SHOWN]]
         trials = 0
@@ -302,10 +305,10 @@ class Localizer:
             lambda send: self._run_changed(make, names, send), seconds=max(1.0, min(4.0, self._left(1.0)))
         )
         passed = {each["name"] for each in found.messages if each.get("outcome") == "passed"}
-        told = {each.get("name") for each in found.messages}
-        trial["checked"] = sum(each in told for each in passing)
-        trial["breaks"] = sum(each in told and each not in passed for each in passing)
-        if found.timed_out and len(told) < len(names):
+        reported = {each.get("name") for each in found.messages}
+        trial["checked"] = sum(each in reported for each in passing)
+        trial["breaks"] = sum(each in reported and each not in passed for each in passing)
+        if found.timed_out and len(reported) < len(names):
             trial["breaks"] += 1
         trial["also_fixed"] = sum(each in passed for each in failing)
         trial["also_fixed_share"] = trial["also_fixed"] / len(failing) if failing else 1.0
@@ -330,16 +333,16 @@ class Localizer:
         }
         failing = self._values(name, wanted)
         passing: dict[str, Any] = {}
-        for suspect, told in zip(suspects, described):  # noqa: B905 - the interpreter may be older than `strict`
+        for suspect, reported in zip(suspects, described):  # noqa: B905 - the interpreter may be older than `strict`
             place = f"{suspect.file}:{suspect.statement.line}"
-            told["values"] = failing.get(place)
+            reported["values"] = failing.get(place)
             reaching = (each for each in runs if not each.failed and suspect.statement in each.statements)
             near = next(reaching, None)
             if near is not None:
                 if near.name not in passing:
                     passing[near.name] = self._values(near.name, wanted)
-                told["passing_values"] = passing[near.name].get(place)
-                told["passing_test"] = near.name
+                reported["passing_values"] = passing[near.name].get(place)
+                reported["passing_test"] = near.name
 
     def _values(self, name: str, wanted: dict[tuple[str, int], tuple[list[str], list[str]]]) -> dict[str, Any]:
         def work(send: Callable[[Any], None]) -> None:
@@ -371,6 +374,8 @@ class Localizer:
             "failing": suspect.failing,
             "passing": suspect.passing,
             "on_stack": suspect.is_on_stack,
+            "is_counted": suspect.is_counted,
+            "is_run": statement.scope.inner_function() is not None and not statement.is_definition,
             "distance": None if dependence is None else dependence.distance,
             "why": "" if dependence is None else dependence.why,
             "proof": proof,

@@ -10,6 +10,8 @@ from typing import Any
 from trysquare.debug.recorder.slices import Dependence, Slice
 from trysquare.debug.recorder.syntax import Module, Program, Statement, bodies
 
+_UNCOUNTED = 0.4
+"""Suspicion of what a failing test reads, if it is not known which others do."""
 _NO_CODE = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.ClassDef)
 
 LATER, OTHER, BROKEN, EARLIER, NONE = "later", "other", "broken", "earlier", "none"
@@ -35,13 +37,14 @@ class Suspect:
         self.file = file
         self.statement = statement
         self.line = statement.line
-        self.failing = 0
-        self.passing = 0
+        self.failing, self.passing = 0, 0
+        """The numbers of failing and passing tests that run it."""
         self.ochiai = 0.0
-        self.dependence: Dependence | None = None
         self.when = 0
         """When it ran last in the failing test."""
-        self.is_on_stack = False
+        self.is_on_stack, self.is_counted = False, True
+        """Whether it is in the traceback, and whether it is known which tests run it."""
+        self.dependence: Dependence | None = None
         self.trials: list[dict[str, Any]] = []
         """What came of changing it."""
 
@@ -64,8 +67,8 @@ class Suspect:
     @property
     def influence(self) -> float:
         """How its changes changed the failure: for it if value or place did, against it if an earlier check broke."""
-        told = [each["effect"] for each in self.trials if each["ran"] and not each["fixed"]]
-        return sum(_EFFECTS[each] for each in told) / len(told) if told else 0.0
+        reported = [each["effect"] for each in self.trials if each["ran"] and not each["fixed"]]
+        return sum(_EFFECTS[each] for each in reported) / len(reported) if reported else 0.0
 
     @property
     def does_nothing(self) -> bool:
@@ -118,9 +121,9 @@ class Ranking:
         self._runs = runs
         self._when = {(file, line): when for file, lines in detail["lines"].items() for line, when in lines}
 
-    def suspects(self, target: Run, seeds: Iterable[tuple[str, int, int]]) -> list[Suspect]:
+    def suspects(self, target: Run, seeds: list[tuple[str, int, int]], *, misses_error: bool) -> list[Suspect]:
         """The statements that the failing test ran, the most suspect first."""
-        dependences = self.slice.back_from(seeds)
+        dependences = self.slice.back_from(seeds, misses_error=misses_error)
         stack = {(file, line) for file, line, _ in seeds}
         failing = [each for each in self._runs if each.failed]
         passing = [each for each in self._runs if not each.failed]
@@ -136,7 +139,20 @@ class Ranking:
             suspect.when = max((self._when.get((file, line), 0) for line in lines), default=0)
             suspect.is_on_stack = any((file, line) in stack for line in lines)
             found.append(suspect)
+        found += self._read_by_test(target, dependences)
         return sorted(found, key=order_before)
+
+    def _read_by_test(self, target: Run, dependences: dict[Statement, Dependence]) -> Iterable[Suspect]:
+        """Statements of modules and classes that made what the test itself reads; no line that it ran shows them."""
+        for statement, dependence in dependences.items():
+            file = self.slice.file_of(statement)
+            is_made = statement.scope.inner_function() is None and _is_code(statement) and not self._is_test(file)
+            if is_made and file and statement not in target.statements:
+                suspect = Suspect(file, statement)
+                suspect.is_counted = False
+                suspect.ochiai = _UNCOUNTED
+                suspect.dependence = dependence
+                yield suspect
 
     def _statements(self, lines: Iterable[tuple[str, int]]) -> set[Statement]:
         """The statements of lines, with those of modules and classes that made what they read."""

@@ -51,17 +51,28 @@ class Slice:
     def file_of(self, statement: Statement) -> str:
         return self._files.get(statement, "")
 
-    def back_from(self, seeds: Iterable[tuple[str, int, int]]) -> dict[Statement, Dependence]:
-        """All statements that those at the given files and lines depend on; each seed has a distance of its own."""
+    def back_from(
+        self, seeds: Iterable[tuple[str, int, int]], *, misses_error: bool = False
+    ) -> dict[Statement, Dependence]:
+        """All statements that those at the given files and lines depend on; each seed has a distance of its own.
+
+        Where an error was expected and did not come, those that could have raised one are part of it.
+        """
         found: dict[Statement, Dependence] = {}
         waiting: list[tuple[int, int, Statement, str, Statement | None]] = []
-        count = 0
         for file, line, distance in seeds:
             statement = self._program.statement(file, line)
             if statement is not None:
                 self._files.setdefault(statement, file)
-                count += 1
-                heapq.heappush(waiting, (distance, count, statement, "it failed there", None))
+                waiting.append((distance, 0, statement, "it failed there", None))
+                # What a `with` checks at its end is what ran in it.
+                inside = [each for each in self._executed if statement in each.blocks]
+                waiting.extend((distance + 1, 0, each, "ran in it", None) for each in inside)
+        if misses_error:
+            waiting.extend((1, 0, each, "could have raised an error", None) for each in self._unraised())
+        waiting = [(each[0], number, each[2], each[3], None) for number, each in enumerate(waiting)]
+        heapq.heapify(waiting)
+        count = len(waiting)
         while waiting:
             distance, _, statement, why, source = heapq.heappop(waiting)
             if statement in found or distance > _FAR:
@@ -72,6 +83,14 @@ class Slice:
                     count += 1
                     heapq.heappush(waiting, (distance + step, count, other, reason, statement))
         return found
+
+    def _unraised(self) -> Iterator[Statement]:
+        """Conditions that ran and whose `raise` did not."""
+        for statement in self._executed:
+            if isinstance(statement.node, ast.If):
+                raises = [each for each in statement.scope.statements if statement in each.blocks]
+                if any(isinstance(each.node, ast.Raise) and each not in self._executed for each in raises):
+                    yield statement
 
     def _of(self, statement: Statement) -> Iterator[tuple[int, Statement, str]]:
         file = self._files.get(statement, "")

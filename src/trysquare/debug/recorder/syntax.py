@@ -79,6 +79,10 @@ class Statement:
             self._bind_root(value.value)
 
     @property
+    def is_definition(self) -> bool:
+        return isinstance(self.node, _SCOPES)
+
+    @property
     def is_leaving(self) -> bool:
         return isinstance(self.node, (ast.Return, ast.Raise, ast.Continue, ast.Break))
 
