@@ -105,6 +105,8 @@ def messages_to_wire(prompt: Prompt, messages: Sequence[PromptMessage]) -> JsonO
 
 def _argument_to_wire(argument: PromptArgument) -> JsonObject:
     wire: JsonObject = {"name": argument.name}
+    if argument.title is not None:
+        wire["title"] = argument.title
     if argument.description is not None:
         wire["description"] = argument.description
     return {**wire, "required": argument.required}
@@ -273,6 +275,8 @@ def protocol_error(error: ToolError, *, stateless: bool) -> RpcError:
     data: JsonObject = {"code": error.code.value, **error.fields}
     if error.instruction is not None:
         data["instruction"] = error.instruction
+    if error.next is not None:
+        data["next"] = error.next
     capability = _missing(error.code, error.fields) if stateless else None
     if capability is not None:
         name, _, mode = capability.partition(".")

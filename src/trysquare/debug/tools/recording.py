@@ -49,6 +49,7 @@ class Explain(ToolArguments):
     full: bool = False
 
 
+# Documented as in guide/tools/README.md.
 @debug_tool(requirement="required", use_when="a test or program fails", read_only=False)
 async def explain(service: DebugService, args: Explain, context: CallContext) -> Result[Any]:
     """Run a failing test or program once and explain why it fails."""
