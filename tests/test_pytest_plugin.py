@@ -88,7 +88,7 @@ def test_async_tests_have_a_client_and_a_person_in_each_version_beside_other_plu
 @pytest.mark.parametrize(
     ("test", "said"),
     [
-        ("    person.approve()\n    await client.list_tools()\n", "1 answers of the person were not asked for"),
+        ("    person.approve()\n    await client.list_tools()\n", "1 scripted answers were not asked for"),
         ('    await client.call_tool("wipe", {"what": "it"})\n', "A tool asks, and the test has no answer: Wipe it?"),
         ("    assert False, 'its own'\n", "its own"),
     ],

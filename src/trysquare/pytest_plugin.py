@@ -79,7 +79,7 @@ def trysquare_version(request: pytest.FixtureRequest) -> str | None:
 
 @pytest.fixture
 def trysquare_person(request: pytest.FixtureRequest) -> Person:
-    """The person at the other end, who answers as the test says."""
+    """A scripted human at the other end, who answers as the test says."""
     from trysquare.testing import Person
 
     person = request.node.stash[_PERSON] = Person()

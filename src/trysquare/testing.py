@@ -113,7 +113,7 @@ class Person:
         """Fail if there are answers to questions that nobody asked."""
         if self._answers:
             asked = f"; asked were {self.questions}" if self.questions else ""
-            raise AssertionError(f"{len(self._answers)} answers of the person were not asked for{asked}.")
+            raise AssertionError(f"{len(self._answers)} scripted answers were not asked for{asked}.")
 
 
 def accept(**content: Any) -> Answer:
