@@ -166,6 +166,12 @@ def _wrapped(cell: str, width: int) -> list[str]:
     )
 
 
+def wrapped(text: str, indent: int) -> list[str]:
+    """A text in lines that fit a terminal behind an indent; elsewhere one line."""
+    width = terminal_width() - indent if sys.stdout.isatty() else len(text)
+    return textwrap.wrap(text, max(width, 20), break_on_hyphens=False) or [""]
+
+
 def _print_stacked(table: Sequence[Sequence[str]], limit: int) -> None:
     """Print each row as its name, and below it the other cells with their headings."""
     headings, *rows = table
@@ -185,16 +191,24 @@ def print_result(result: Result[Any], *, json: bool) -> None:
         return
     envelope, blocks = result.to_json(), [_block_text(block) for block in result.opened().content]
     value = envelope.get("value")
-    if isinstance(value, (dict, list)) and sys.stdout.isatty():
+    if is_data := isinstance(value, (dict, list)) and sys.stdout.isatty():
         envelope = {**envelope, "value": as_json(value)}
     text = "" if blocks and envelope == {"success": True} else render_text(envelope)
-    for line in [*text.splitlines(), *blocks]:
+    for line in text.splitlines():
         style = next((style for start, style in _RESULT_STYLES.items() if line.startswith(start)), None)
-        print(line if style is None else styled(line, style))
+        if style is not None:
+            line = styled(line, style)
+        elif is_data and (key := _KEY.match(line)) is not None:
+            line = f"{key[1]}{styled(key[2], 'blue')}{line[key.end() :]}"
+        print(line)
+    for line in blocks:
+        print(styled(line, "dim"))
 
 
-_RESULT_STYLES = {"Error": "red", "Warning:": "yellow", "Instruction:": "cyan", "Next:": "cyan", "[": "dim"}
+_RESULT_STYLES = {"Error": "red", "Warning:": "yellow", "Instruction:": "cyan", "Next:": "cyan"}
 """By how a line begins."""
+_KEY = re.compile(r'( *)("(?:[^"\\\\]|\\\\.)*":)')
+"""The name of a member in indented JSON."""
 
 
 def _block_text(block: Content) -> str:
