@@ -107,7 +107,7 @@ def test_a_grammar_file_is_checked_and_texts_are_held_against_it(run: Run, proje
         "g.gbnf: 1 rule, OK",
         "matches: ab",
         "does not match: ad",
-        "               ^",
+        "                 ^",
         "does not match: a",
         "  it is not complete",
     ]

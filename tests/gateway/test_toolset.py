@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -366,3 +367,23 @@ async def test_the_tools_of_a_long_server_are_found_by_words_at_its_first_call(p
         assert {one["server"] for one in found} == {"many"}
         everywhere = (await gateway.call("mcp", query="paint a wall")).to_json()["value"]
         assert everywhere[0]["name"] == "paint_wall"
+
+
+@pytest.mark.parametrize(("protocol", "version"), [("auto", "2026-07-28"), ("2025-11-25", "2025-11-25")])
+async def test_the_protocol_version_towards_a_server_can_be_set(place: Place, protocol: str, version: str) -> None:
+    toy = ["-I", "-S", str(Path(__file__).with_name("toy_server.py")), "--era", "modern"]
+    place.write_config({"toy": {"command": sys.executable, "args": toy, "x-trysquare": {"protocol": protocol}}})
+    async with opened(place) as gateway:
+        assert (await gateway.execute("toy", "echo", text="hello")).success
+        assert gateway.toolset.servers.pool.status()["toy"].version == version
+
+
+async def test_a_tool_with_an_input_called_from_gets_it_as_it_is(place: Place) -> None:
+    own = _named("move", properties={"$from": {"type": "string"}, "path": {"type": "string"}})
+    other = _named("put", properties={"what": {}})
+    place.write_config({"files": place.server("files", own, other)})
+    async with opened(place) as gateway:
+        moved = await gateway.execute("files", "move", **{"$from": "a.txt", "path": "b.txt"})
+        wrong = await gateway.execute("files", "put", what={"$from": "a.txt"})
+    assert moved.success
+    assert wrong.code == "HANDLE_NOT_FOUND"

@@ -95,10 +95,22 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         subcommands = load_command(name).subcommands
         if subcommands and inner_name not in subcommands:
             Parser(prog=f"trysquare {name}").unknown_command(inner_name, subcommands)
+    words, server_command = _split_command(words, name)
     arguments, unknown = parser.parse_known_args(words)
+    arguments.server_command = server_command
     if unknown:
         cast(Parser, arguments.parser).unknown_argument(unknown[0])
     return arguments
+
+
+def _split_command(words: Sequence[str], name: str | None) -> tuple[Sequence[str], Sequence[str]]:
+    """The words before the first `--`, and the command after it, for a command that takes one."""
+    if name is None or "--" not in words or not load_command(name).takes_command:
+        return words, ()
+    at = words.index("--")
+    if not words[at + 1 :]:
+        Parser(prog=f"trysquare {name}").error("a command is missing after `--`")
+    return words[:at], words[at + 1 :]
 
 
 def build_parser(name: str | None) -> Parser:

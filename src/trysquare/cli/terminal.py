@@ -11,7 +11,7 @@ import secrets
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -189,29 +189,38 @@ def print_result(result: Result[Any], *, json: bool) -> None:
     if json:
         print_json(result.to_json())
         return
-    envelope, blocks = result.to_json(), [_block_text(block) for block in result.opened().content]
+    envelope, blocks = result.to_json(), [block_text(block) for block in result.opened().content]
     value = envelope.get("value")
-    if is_data := isinstance(value, (dict, list)) and sys.stdout.isatty():
+    if isinstance(value, (dict, list)) and sys.stdout.isatty():
         envelope = {**envelope, "value": as_json(value)}
     text = "" if blocks and envelope == {"success": True} else render_text(envelope)
-    for line in text.splitlines():
+    print_lines([*text.splitlines(), *blocks])
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print the lines of a result, styled by how they begin."""
+    for line in lines:
         style = next((style for start, style in _RESULT_STYLES.items() if line.startswith(start)), None)
         if style is not None:
-            line = styled(line, style)
-        elif is_data and (key := _KEY.match(line)) is not None:
-            line = f"{key[1]}{styled(key[2], 'blue')}{line[key.end() :]}"
-        print(line)
-    for line in blocks:
-        print(styled(line, "dim"))
+            print(styled(line, style))
+        elif _BLOCK.fullmatch(line):
+            print(styled(line, "dim"))
+        elif (key := _KEY.match(line)) is not None:
+            print(f"{key[1]}{styled(key[2], 'blue')}{line[key.end() :]}")
+        else:
+            print(line)
 
 
 _RESULT_STYLES = {"Error": "red", "Warning:": "yellow", "Instruction:": "cyan", "Next:": "cyan"}
 """By how a line begins."""
-_KEY = re.compile(r'( *)("(?:[^"\\\\]|\\\\.)*":)')
+_KEY = re.compile(r'( +)("(?:[^"\\]|\\.)*":)')
 """The name of a member in indented JSON."""
+_BLOCK = re.compile(r"\[[^\]]+, \d+ bytes?\]")
+"""An image or file, as `block_text` names it."""
 
 
-def _block_text(block: Content) -> str:
+def block_text(block: Content) -> str:
+    """A content block for a reader: text as it is, an image as `[image/png, 9 bytes]`."""
     match block:
         case Text(text=text):
             return text
