@@ -113,7 +113,7 @@ def _print_check(report: dict[str, Any]) -> None:
     behaviors, actions = len(report["behaviors"]), len(report["actions"])
     print(styled(report["bot"], "bold"))
     print(f"  {count(behaviors, 'behavior')}, {count(actions, 'action')}, {count(report['tools'], 'tool')}")
-    print(f"  {count(report['rules'], 'rule')}, {report['tested_rules']} tested with their own examples")
+    print(f"  {count(report['rules'], 'rule')}, {report['tested_rules']} tested with examples")
     states = f"all {report['states']} reachable" if report["exhaustive"] else f"the first {report['states']}"
     print(f"  explored {states} states; {'no dead ends' if not report['problems'] else 'see the errors'}")
     for name, style in (("problems", "red"), ("warnings", "yellow")):

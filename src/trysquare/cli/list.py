@@ -101,8 +101,8 @@ def _print(app: App, tools: Sequence[Tool]) -> None:
         print("\nThere are no tools yet; name some: trysquare list server.py, or `tools` in trysquare.toml.")
         return
     more = len(app.toolset.tools()) - len(tools)
-    unlisted = f" {more} more can be called but are not listed; see --all." if more else ""
-    print(f"\n{count(len(tools), 'tool')} listed ({count(sum(costs), 'token')}).{unlisted}")
+    unlisted = f"; --all shows {more} more that can be called" if more else ""
+    print(f"\n{count(len(tools), 'tool')} listed ({count(sum(costs), 'token')}){unlisted}.")
 
 
 def _print_prompts_and_resources(app: App) -> None:
