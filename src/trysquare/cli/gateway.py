@@ -139,8 +139,8 @@ def _withheld(server: gateway.ServerConfig, reason: str) -> str:
     names = gateway.withheld(os.environ, passed=server.pass_env, given=server.env)
     named = [name for name in names if name in reason]
     if not named:
-        is_told = bool(names) and "exited" in reason
-        return f"{len(names)} variables of this environment are not passed to it" if is_told else ""
+        is_reported = bool(names) and "exited" in reason
+        return f"{len(names)} variables of this environment are not passed to it" if is_reported else ""
     return f"{', '.join(named)} of this environment is not passed to it"
 
 
