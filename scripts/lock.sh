@@ -4,11 +4,11 @@
 set -eu
 common="--universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet ${UPGRADE:+--upgrade}"
 runtime="--extra bots --extra code --extra content --extra debug --extra gateway --extra guide --extra jobs --extra local --extra login --extra models"
-.venv/bin/python -m pip install --quiet uv
 .venv/bin/uv pip compile pyproject.toml --group build $runtime $common -o constraints/runtime.txt
 .venv/bin/uv pip compile pyproject.toml --group dev --all-extras $common -o constraints/dev.txt
 # The lowest version of each direct dependency. What these need in turn is the newest that fits.
 .venv/bin/python scripts/oldest.py | .venv/bin/uv pip compile pyproject.toml - --all-extras --resolution lowest-direct $common -o constraints/oldest.txt
+.venv/bin/uv pip compile --group docs --constraint constraints/dev.txt $common -o constraints/docs.txt
 .venv/bin/uv pip compile --group node $common -o constraints/node.txt
 echo elysia-ai==0.2.8 | .venv/bin/uv pip compile - $common -o constraints/elysia.txt
 printf '%s\n' 'mcp>=1.30,<2' 'openai-agents>=0.24,<0.25' 'langchain-mcp-adapters>=0.3,<0.4' | .venv/bin/uv pip compile - $common -o constraints/clients.txt

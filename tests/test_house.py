@@ -166,8 +166,8 @@ def test_importing_trysquare_imports_no_mcp_and_only_what_is_used() -> None:
         import trysquare
         loaded = {name for name in sys.modules if name.startswith("trysquare.")}
         assert loaded == {"trysquare.core", "trysquare.core.lazy"}, loaded
-        # What serves and calls is above everything else.
-        for name in {*trysquare.__all__} - {"Client", "ToolResult", "http_app"}:
+        # What serves, calls and integrates is above everything else.
+        for name in {*trysquare.__all__} - {"Client", "ExtMcpToolDecorator", "ToolResult", "http_app"}:
             getattr(trysquare, name)
         packages = {name.split(".")[1] for name in sys.modules if name.startswith("trysquare.")}
         print(sorted(packages), [name for name in sys.modules if name.split(".")[0] in ("mcp", "mcp_types", "anyio")])
@@ -201,11 +201,11 @@ def test_importing_trysquare_touches_no_network_starts_no_thread_and_writes_no_f
 def test_the_public_names_are_these() -> None:
     assert trysquare.__all__ == [
         "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent",
-        "DeclarationError", "Declarations", "Depends", "DynamicToolset", "ErrorCode", "Example", "Image", "Middleware",
-        "Principal", "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents",
-        "ResourceLink", "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError",
-        "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool",
-        "wait_for",
+        "DeclarationError", "Declarations", "Depends", "DynamicToolset", "ErrorCode", "Example", "ExtMcpToolDecorator",
+        "Image", "Middleware", "Principal", "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined",
+        "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool",
+        "ToolArguments", "ToolError", "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool",
+        "http_app", "prompt", "tool", "wait_for",
     ]  # fmt: skip
     assert all(hasattr(trysquare, name) for name in trysquare.__all__)
 

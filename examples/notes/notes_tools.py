@@ -1,6 +1,6 @@
 """The tools, prompts and resources of a notebook.
 
-Tool documentation follows docs/templates/tools/README.md of Trysquare, prompts docs/templates/prompts/README.md.
+Tools are documented as in trysquare/guide/tools/README.md, prompts as in trysquare/guide/prompts/README.md.
 """
 
 from __future__ import annotations

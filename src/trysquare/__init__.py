@@ -27,16 +27,18 @@ if TYPE_CHECKING:
     from trysquare.core.threads import wait_for
     from trysquare.core.tool import Tool, tool
     from trysquare.core.toolset import CombinedToolset, DynamicToolset, StaticToolset, Toolset
+    from trysquare.integrations.decorator import ExtMcpToolDecorator
     from trysquare.middleware import Middleware
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
-    "Declarations", "Depends", "DynamicToolset", "ErrorCode", "Example", "Image", "Middleware", "Principal", "Prompt",
-    "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink",
-    "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata",
-    "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "wait_for",
+    "Declarations", "Depends", "DynamicToolset", "ErrorCode", "Example", "ExtMcpToolDecorator", "Image", "Middleware",
+    "Principal", "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents",
+    "ResourceLink", "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError",
+    "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool",
+    "wait_for",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -57,6 +59,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.threads": "wait_for",
         "core.tool": "Tool tool",
         "core.toolset": "CombinedToolset DynamicToolset StaticToolset Toolset",
+        "integrations.decorator": "ExtMcpToolDecorator",
         "middleware": "Middleware",
     },
     renamed={"ChangingToolset": "DynamicToolset", "FixedToolset": "StaticToolset"},

@@ -27,6 +27,7 @@ class Greet(ToolArguments):
     tone: Literal["warm", "formal"] = Field("warm", description="How the greeting sounds")
 
 
+# Documented as in guide/tools/README.md.
 @tools.tool(
     category="example",
     use_when="the user wants to be greeted",
@@ -104,6 +105,7 @@ async def count_slowly(context: CallContext, steps: int = 3) -> Result[str]:
     return Result.ok(f"Counted to {steps}.")
 
 
+# Documented as in guide/prompts/README.md.
 @tools.prompt(examples=(("@letter Ada", "a letter to Ada"),))
 async def letter(context: CallContext, to: str, tone: str = "warm") -> str:
     """Write a letter to somebody.

@@ -10,7 +10,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -234,13 +234,13 @@ def _toolset_of(value: Any, location: str) -> Toolset:
     )
 
 
-def _static_toolset(values: Iterable[Any], location: str) -> Toolset:
+def _static_toolset(values: Iterable[Any], location: str, make: Callable[[Any], Tool] = tool) -> Toolset:
     for value in values:
         if not isinstance(value, (Tool, FunctionType)):
             message = f"the list contains a `{type(value).__name__}`."
             raise ConfigurationError(message, where=location, hint="List tools only.")
     try:
-        return StaticToolset(value if isinstance(value, Tool) else tool(value) for value in values)
+        return StaticToolset(value if isinstance(value, Tool) else make(value) for value in values)
     except DeclarationError as error:
         raise ConfigurationError(str(error), where=location) from None
 
@@ -253,7 +253,10 @@ def _only_tools_of(module: ModuleType, named: str, location: str) -> Toolset:
         raise ConfigurationError("the module has several sources of tools.", where=location, hint=f"Choose: {names}.")
     sets = [_toolset_of(value, location) for value in found.values()]
     if functions := tuple(ToolArguments.get_declared_tools().values()):
-        sets.append(_static_toolset(functions, location))
+        # Imported here, since most modules declare another way.
+        from trysquare.integrations.decorator import described_tool
+
+        sets.append(_static_toolset(functions, location, make=described_tool))
     if not sets:
         hint = f"Name {KINDS}: {named}:NAME."
         raise ConfigurationError("the module declares no tools.", where=location, hint=hint)

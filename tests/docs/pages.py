@@ -117,7 +117,8 @@ def _info(info: str, place: str) -> tuple[str, dict[str, str]]:
 def run_pages() -> list[Path]:
     """The pages whose blocks are run: what a user reads and copies from."""
     examples = [path for path in (ROOT / "examples").rglob("README.md") if "node_modules" not in path.parts]
-    found = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *examples]
+    templates = (ROOT / "src").rglob("README.md")
+    found = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *examples, *templates]
     return sorted(found)
 
 

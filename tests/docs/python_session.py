@@ -11,6 +11,7 @@ import importlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -33,8 +34,9 @@ class PythonSession:
     """An interpreter in a project's folder."""
 
     def __init__(self, project: Path, environment: Mapping[str, str]) -> None:
+        python = shutil.which("python", path=environment["PATH"]) or sys.executable
         self._process = subprocess.Popen(
-            [sys.executable, __file__, str(project)], cwd=project, env=dict(environment), stdin=subprocess.PIPE,
+            [python, __file__, str(project)], cwd=project, env=dict(environment), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, encoding="utf-8",
         )  # fmt: skip
 

@@ -29,7 +29,7 @@ import subprocess
 import sys
 import threading
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -49,6 +49,10 @@ _MARKS: dict[str, frozenset[str]] = {
     "toml": frozenset({"title"}),
     "json": frozenset({"title"}),
     "markdown": frozenset({"title"}),
+    # Files of other programs, which test_deployment.py runs.
+    "dockerfile": frozenset({"title"}),
+    "ini": frozenset({"title"}),
+    "nginx": frozenset({"title"}),
     "output": frozenset(),
     "text": frozenset(),
 }
@@ -153,10 +157,20 @@ def project_of(page: Path, folder: Path) -> Path:
 class PageRun:
     """One page being run: its project folder, its Python names, and what still runs in the background."""
 
-    def __init__(self, page: Page, project: Path, compare: Compare = compare) -> None:
+    def __init__(
+        self,
+        page: Page,
+        project: Path,
+        compare: Compare = compare,
+        *,
+        environment: Mapping[str, str] | None = None,
+        leaves_out: Callable[[Block], bool] = is_left_out,
+    ) -> None:
         self._page = page
         self._compare = compare
         self._project = project
+        self._environment = dict(environment or reader_environment())
+        self._leaves_out = leaves_out
         self._python: PythonSession | None = None
         self._printed: str | None = None
         self._background: list[Background] = []
@@ -168,7 +182,7 @@ class PageRun:
         try:
             for block in self._page.blocks:
                 check_form(block)
-                if not is_left_out(block):
+                if not self._leaves_out(block):
                     self._run_block(block)
         finally:
             self._close()
@@ -193,7 +207,7 @@ class PageRun:
             case "json":
                 json.loads(block.text)
                 self._write(block)
-            case "markdown":
+            case "markdown" | "dockerfile" | "ini" | "nginx":
                 self._write(block)
             case _:
                 pass
@@ -228,7 +242,7 @@ class PageRun:
 
     def _session(self) -> PythonSession:
         if self._python is None:
-            self._python = PythonSession(self._project, reader_environment())
+            self._python = PythonSession(self._project, self._environment)
         return self._python
 
     def _execute(self, block: Block) -> Ran:
@@ -257,7 +271,7 @@ class PageRun:
     def _check_command(self, block: Block, command: str, shown: str, *, last: bool) -> None:
         typed = block.marks.get("types") if last else None
         run = _run_plainly if typed is None else partial(run_in_terminal, typed=typed)
-        code, written = run(["sh", "-c", self._as_meant(command)], self._project)
+        code, written = run(["sh", "-c", self._as_meant(command)], self._project, self._environment)
         place = f"{block.place} `{command}`"
         self._learn(block, shown, written)
         output = self._as_shown(written)
@@ -280,7 +294,7 @@ class PageRun:
 
     def _start(self, block: Block, command: str, shown: str) -> None:
         process = subprocess.Popen(
-            ["sh", "-c", f"exec {self._as_meant(command)}"], cwd=self._project, env=reader_environment(),
+            ["sh", "-c", f"exec {self._as_meant(command)}"], cwd=self._project, env=self._environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8",
         )  # fmt: skip
         running = Background(process)
@@ -300,22 +314,20 @@ class PageRun:
         return text.replace(str(self._project), ".")
 
 
-def _run_plainly(command: list[str], folder: Path) -> tuple[int, str]:
+def _run_plainly(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
     done = subprocess.run(
-        command, cwd=folder, env=reader_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, encoding="utf-8", timeout=COMMAND_SECONDS, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout
 
 
-def run_in_terminal(command: list[str], folder: Path, *, typed: str) -> tuple[int, str]:
+def run_in_terminal(command: list[str], folder: Path, environment: dict[str, str], *, typed: str) -> tuple[int, str]:
     """Run a command in a terminal of its own and type something; returns its exit code and what the screen showed."""
     ours, theirs = os.openpty()
     written = bytearray()
     try:
-        process = subprocess.Popen(
-            command, cwd=folder, env=reader_environment(), stdin=theirs, stdout=theirs, stderr=theirs
-        )
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
         os.close(theirs)
         waiting = [f"{typed}\n".encode()]
         # At its end a terminal gives an error where a pipe gives nothing.
@@ -349,9 +361,8 @@ def console_commands(block: Block) -> Iterator[tuple[str, str]]:
         yield command, shown
 
 
-def reader_environment() -> dict[str, str]:
+def reader_environment(scripts: Path = Path(sys.executable).parent) -> dict[str, str]:
     """The environment of a reader's shell: this Python's commands first, plain output, and no settings of ours."""
-    scripts = str(Path(sys.executable).parent)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("TRYSQUARE_", "OTEL_"))}
     # A proxy of the machine must not stand between a page's client and its server.
     own = {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100", "NO_COLOR": "1", "NO_PROXY": "*"}

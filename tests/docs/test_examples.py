@@ -57,14 +57,10 @@ async def test_hello_greets_through_a_client(tmp_path: Path) -> None:
 
 
 async def test_the_module_of_the_readme_is_served_as_it_stands_there(tmp_path: Path) -> None:
-    [module] = [block for block in read_page(ROOT / "README.md").blocks if block.marks.get("title") == "my_module.py"]
-    (tmp_path / "my_module.py").write_text(module.text, encoding="utf-8")
-    async with served(tmp_path, "--tools", "my_module:tools", era="2026-07-28") as client:
-        assert await called(client, "greet", name="Ada") == {
-            "success": True,
-            "value": "Hello, Ada",
-            "instruction": "Show the greeting as it is.",
-        }
+    [module] = [block for block in read_page(ROOT / "README.md").blocks if block.marks.get("title") == "server.py"]
+    (tmp_path / "server.py").write_text(module.text, encoding="utf-8")
+    async with served(tmp_path, "server.py", era="2026-07-28") as client:
+        assert (await client.call_tool("greet", {"name": "Ada"})).content == [mcp_types.TextContent(text="Hello, Ada")]
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -13,7 +13,7 @@ from tests.guide.opened import ask, opened, write_guide
 from trysquare import CallContext, Text, ToolError
 from trysquare.app import App
 from trysquare.core.errors import InvalidArguments
-from trysquare.guide.prompts import CommandLine, parse_command
+from trysquare.guide.prompts.prompt import CommandLine, parse_command
 from trysquare.guide.retrieval import BY_TYPE
 
 

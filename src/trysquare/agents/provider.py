@@ -59,6 +59,7 @@ class CancelArguments(ToolArguments):
 AgentArguments = StartArguments | StatusArguments | WaitArguments | CancelArguments
 
 
+# Documented as in guide/tools/README.md.
 def agent_tool(definition: AgentDefinition, jobs: AgentJobs) -> Tool:
     async def agent(args: AgentArguments, context: CallContext) -> Result[Any]:
         principal = context.principal.subject

@@ -146,6 +146,7 @@ class BotToolset(DynamicToolset):
             meta={FAMILY: self.bot.name},
         )
         description = describe(purpose, triggers)
+        # Documented as in guide/tools/README.md.
         return Tool(name=name, description=description, arguments=arguments, call=call, metadata=metadata)
 
     def _call(self, tool: str, parameters: Parameters, context: CallContext) -> BotCall:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from trysquare.core.arguments import DISCRIMINATOR
 from trysquare.core.consent import CONSENT_MARK, consent_warning
 from trysquare.core.json import JsonObject, as_list, as_object, one_line_json, properties_of, required_of
 from trysquare.core.metadata import UNPREFIXED, Example, ToolMetadata
@@ -95,6 +96,7 @@ def _concrete(schema: JsonObject) -> tuple[bool, Any]:
 
 COMPACT_PURPOSE = 600
 """Characters of an author's text that a list shows; the rest is in the full description."""
+_SEVERAL_WORDS = re.compile(r"\w[\s_-]+\w")
 _POSITIONAL = re.compile(r"arg(?:\d+|[0-9A-F])")
 
 
@@ -105,20 +107,25 @@ def plain_name(tool: Tool) -> str:
 
 def compact_description(tool: Tool) -> str:
     """The description for a list: purpose, when to use it and when not, limits, one example. The schema is separate."""
-    purpose = _shortened(read_authored(tool.description).description, COMPACT_PURPOSE)
-    return "\n".join([*_with_warnings(purpose, tool.metadata), *_guidance(tool.metadata), *_compact_example(tool)])
+    purpose = read_authored(tool.description).description
+    if tool.metadata.verbatim:
+        deprecated, warning = _warnings(purpose, tool)
+        parts = [part for part in (deprecated, purpose, warning) if part]
+    else:
+        parts = _with_warnings(_shortened(purpose, COMPACT_PURPOSE), tool)
+    return "\n".join([*parts, *_guidance(tool.metadata), *_compact_example(tool)])
 
 
 def purpose_lines(tool: Tool) -> list[str]:
     """The purpose in one line, with the warnings."""
     head = _paragraphs(read_authored(tool.description).description)[:1]
-    return _with_warnings("".join(head), tool.metadata)
+    return _with_warnings("".join(head), tool)
 
 
 def full_description(tool: Tool) -> str:
     """The description in its four sections: Description, JSON Schema, Usage Instructions, Concrete Examples."""
     authored = read_authored(tool.description)
-    about = [*_with_warnings(authored.description, tool.metadata), *_guidance(tool.metadata)]
+    about = [*_with_warnings(authored.description, tool), *_guidance(tool.metadata)]
     return _sections(
         plain_name(tool),
         ("Description", "\n\n".join(about)),
@@ -140,13 +147,39 @@ def prompt_description(prompt: Prompt) -> str:
     )
 
 
-def _with_warnings(text: str, metadata: ToolMetadata) -> list[str]:
+def _with_warnings(text: str, tool: Tool) -> list[str]:
     """A text with its warnings: deprecation before it, consent after its first line, which clients show alone."""
     head, *rest = _paragraphs(text) or [""]
+    deprecated, warning = _warnings(text, tool)
+    return [part for part in (deprecated, head, warning, *rest) if part]
+
+
+def _warnings(text: str, tool: Tool) -> tuple[str, str]:
+    """What to say of deprecation and of consent; empty where there is nothing to say."""
+    metadata = tool.metadata
+    if metadata.consent_literal is None and (literal := _literal_of(tool)) is not None:
+        metadata = replace(metadata, consent_literal=literal)
     deprecated = f"DEPRECATED: {_ended(metadata.deprecated)}" if metadata.deprecated else ""
     # An author who wrote the mark also wrote the warning, in words of their own.
-    warning = "" if CONSENT_MARK in text else consent_warning(metadata) or ""
-    return [part for part in (deprecated, head, warning, *rest) if part]
+    return deprecated, "" if CONSENT_MARK in text else consent_warning(metadata) or ""
+
+
+def _literal_of(tool: Tool) -> str | None:
+    """The only text that a required argument may hold, such as `CREATE_DOCUMENT`, which a caller types as consent.
+
+    A single word in small letters (`kind: Literal["invoice"]`) says what something is and asks nobody.
+    """
+    if tool.function is None:
+        return None
+    schema = tool.input_schema
+    values = [_only_value(properties_of(schema).get(name, {})) for name in required_of(schema) if name != DISCRIMINATOR]
+    typed = (value for value in values if isinstance(value, str))
+    return next((text for text in typed if text.isupper() or _SEVERAL_WORDS.search(text)), None)
+
+
+def _only_value(schema: JsonObject) -> Any:
+    choices = as_list(schema.get("enum"))
+    return schema.get("const", choices[0] if len(choices) == 1 else None)
 
 
 def _paragraphs(text: str) -> list[str]:

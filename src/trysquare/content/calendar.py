@@ -86,6 +86,7 @@ class CheckAvailability(_OfCalendar):
 Arguments = ListEvents | GetEvent | CreateEvent | UpdateEvent | DeleteEvent | CheckAvailability
 
 
+# Documented as in guide/tools/README.md.
 def calendar_tool(config: CalendarConfig) -> Tool:
     @functools.cache
     def google() -> GoogleCalendar:

@@ -179,6 +179,7 @@ class BlogNotion(ToolArguments):
     read_time: Annotated[str | None, Field(max_length=100, description="Such as 6 minutes")] = None
 
 
+# Documented as in guide/tools/README.md.
 def blog_notion_tool(config: NotionConfig, *, state: Transactions) -> Tool:
     """The publishing tool; `state` records the request keys."""
 

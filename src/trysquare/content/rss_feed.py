@@ -35,6 +35,7 @@ class ConfiguredFeeds(ToolArguments):
     limit: Limit = 5
 
 
+# Documented as in guide/tools/README.md.
 def rss_feed_tool(config: ContentConfig) -> Tool:
     async def rss_feed(args: FetchFeed | ConfiguredFeeds) -> Result[Any]:
         """Read the newest entries of RSS and Atom feeds."""

@@ -81,6 +81,8 @@ class ToolMetadata:
     """The toolset that the tool belongs to; profiles and scopes are chosen by it."""
     profiles: frozenset[str] = ALL_PROFILES
     """The profiles in which the tool is listed. Whatever is listed, every tool stays callable by name."""
+    verbatim: bool = False
+    """Listed with the whole description, however long; others are listed with its first 600 characters."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -111,4 +113,5 @@ class MetadataOptions(TypedDict, total=False):
     right: str | None
     toolset: str
     profiles: frozenset[str]
+    verbatim: bool
     meta: Mapping[str, Any]

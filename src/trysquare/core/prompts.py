@@ -24,6 +24,8 @@ class PromptArgument:
     name: str
     description: str | None = None
     required: bool = False
+    title: str | None = None
+    """What people are shown in place of the name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

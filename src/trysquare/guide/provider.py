@@ -18,7 +18,7 @@ from trysquare.guide.config import GuideConfig
 from trysquare.guide.documents import DocumentId, document_uri
 from trysquare.guide.library import Library
 from trysquare.guide.projects import Project, ProjectListener, Projects
-from trysquare.guide.prompts import guide_prompt
+from trysquare.guide.prompts.prompt import guide_prompt
 from trysquare.guide.resources import document_resources, document_template, expression_template, skill_resources
 from trysquare.guide.tools.content import content_tools
 from trysquare.guide.tools.edit import edit_tools, export_tools, project_tools

@@ -1,30 +1,28 @@
-"""Middleware that puts a prefix before tool names; ExtMcpToolDecorator."""
+"""Middleware that puts a prefix before tool names."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar, Unpack
+from typing import Any
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError, ToolError
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import UNPREFIXED, MetadataOptions
+from trysquare.core.metadata import UNPREFIXED
 from trysquare.core.result import Result
-from trysquare.core.tool import Tool, tool
+from trysquare.core.tool import Tool
 from trysquare.middleware.base import Layer, MiddlewareConfig, Rename
-from trysquare.middleware.observability import log_calls
 
 MAX_NAME = 64
 """Clients refuse longer tool names."""
 
 
 def final_name(name: str, prefix: str) -> str:
-    """The name with its prefix: `guide` and `get` make `guide_get`; an empty prefix changes nothing."""
+    """The prefix and the name: `guide_` and `get` make `guide_get`, and so does `guide`, a word of its own."""
     if not prefix:
         return name
-    joined = f"{prefix}{name}" if prefix.endswith("_") else f"{prefix}_{name}"
+    joined = f"{prefix}_{name}" if prefix[-1].isalnum() else f"{prefix}{name}"
     if len(joined) > MAX_NAME:
         raise DeclarationError(
             f"`{joined}` has {len(joined)} characters, and clients refuse tool names of more than {MAX_NAME}. "
@@ -81,38 +79,3 @@ MIDDLEWARE = Layer(
     wrap=lambda tool, config: prefix_name(tool, prefix=config.prefix, rename=config.rename),
     describe=_described,
 )
-
-PREFIX_VARIABLE = "MCP_TOOL_PREFIX"
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Registrar(Protocol):
-    """What tools are registered with: `Tools` is one."""
-
-    def add(self, made: Tool, /) -> None: ...
-
-
-class ExtMcpToolDecorator:
-    """Registers functions as tools whose names carry a prefix and whose calls are logged.
-
-    Without `prefix` the environment variable `MCP_TOOL_PREFIX` gives it; otherwise there is none.
-    """
-
-    def __init__(self, registrar: Registrar, *, prefix: str | None = None, env: Mapping[str, str] = os.environ) -> None:
-        self._registrar = registrar
-        self.prefix = env.get(PREFIX_VARIABLE, "") if prefix is None else prefix
-
-    def tool(
-        self, name: str | None = None, description: str | None = None, **options: Unpack[MetadataOptions]
-    ) -> Callable[[F], F]:
-        """Register the decorated function, which is returned unchanged. `prefix="…"` holds for this tool alone."""
-
-        def register(function: F) -> F:
-            made = tool(function, name=name, description=description, **options)
-            final = log_calls(prefix_name(made, prefix=self.prefix))
-            # The name is final: a server must not add a prefix once more.
-            self._registrar.add(replace(final, metadata=replace(final.metadata, prefix="")))
-            return function
-
-        return register

@@ -105,6 +105,8 @@ def messages_to_wire(prompt: Prompt, messages: Sequence[PromptMessage]) -> JsonO
 
 def _argument_to_wire(argument: PromptArgument) -> JsonObject:
     wire: JsonObject = {"name": argument.name}
+    if argument.title is not None:
+        wire["title"] = argument.title
     if argument.description is not None:
         wire["description"] = argument.description
     return {**wire, "required": argument.required}

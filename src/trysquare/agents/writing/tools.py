@@ -166,6 +166,7 @@ class SocialPost(ToolArguments):
 ANALYSE = "analyse"
 
 
+# Documented as in guide/tools/README.md.
 def analyse_tool(session: WritingSession) -> Tool:
     def analyse(args: drafts.Analysis) -> Result[Any]:
         """Say what the prompt asks for; opens the tools for it."""

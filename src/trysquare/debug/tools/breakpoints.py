@@ -37,6 +37,7 @@ class BreakpointArguments(ActionArguments):
     session_id: str | None = None
 
 
+# Documented as in guide/tools/README.md.
 @debug_tool()
 async def breakpoint(service: DebugService, args: BreakpointArguments, context: CallContext) -> Result[Any]:
     """Set, remove or list breakpoints."""

@@ -38,6 +38,7 @@ class ContextArguments(ToolArguments):
     budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800
 
 
+# Documented as in guide/tools/README.md.
 @debug_tool(read_only=True)
 async def context(service: DebugService, args: ContextArguments, context: CallContext) -> Result[Any]:
     """Show where a session stands, how it got there and what to do next."""

@@ -37,6 +37,7 @@ class Execute(ToolArguments):
     budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800
 
 
+# Documented as in guide/tools/README.md.
 @debug_tool()
 async def execute(service: DebugService, args: Execute, context: CallContext) -> Result[Any]:
     """Continue to the next stop, pause, or wait."""

@@ -46,6 +46,7 @@ class Inspect(Values):
     cursor: Annotated[int, Field(description="For output: where to read on", ge=0)] = 0
 
 
+# Documented as in guide/tools/README.md.
 @debug_tool(read_only=True)
 async def inspect(service: DebugService, args: Inspect, context: CallContext) -> Result[Any]:
     """Read values, the stack, threads, output or an expression."""

@@ -43,6 +43,7 @@ class Explain(ToolArguments):
     runtime_path: Annotated[str | None, Field(description="The Python to use")] = None
 
 
+# Documented as in guide/tools/README.md.
 @debug_tool(requirement="required", use_when="a test or program fails", read_only=False)
 async def explain(service: DebugService, args: Explain, context: CallContext) -> Result[Any]:
     """Run a failing test or program once and explain why it fails."""

@@ -36,6 +36,7 @@ class Init(ToolArguments):
     verbose: Annotated[bool, Field(description="Also frameworks")] = False
 
 
+# Documented as in guide/tools/README.md.
 @debug_tool(read_only=True)
 async def init(service: DebugService, args: Init, context: CallContext) -> Result[Any]:
     """Check a language's debugger and return the call that starts a session."""

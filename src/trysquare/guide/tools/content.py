@@ -19,7 +19,7 @@ from trysquare.core.tool import Tool, tool
 from trysquare.guide import retrieval
 from trysquare.guide.documents import Document, expression_for
 from trysquare.guide.projects import Project, Projects
-from trysquare.guide.prompts import commands
+from trysquare.guide.prompts.prompt import commands
 
 
 class Shared(TypedDict):
@@ -217,6 +217,7 @@ class ListContent(ProjectArguments):
     category: Annotated[str | None, Field(description="Only its documents")] = None
 
 
+# Documented as in guide/tools/README.md.
 def content_tools(projects: Projects) -> list[Tool]:
     def get_content(args: GetContent, context: CallContext) -> Result[Any]:
         """Fetch the team's guidelines by expression."""

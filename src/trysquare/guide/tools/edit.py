@@ -64,6 +64,7 @@ class RemoveContent(ProjectArguments):
     name: Annotated[str, Field(description="Of a document, category/name")]
 
 
+# Documented as in guide/tools/README.md.
 def edit_tools(projects: Projects) -> list[Tool]:
     def save(args: SetCategory | SetCollection | SetPreset, kind: str) -> Result[Any]:
         project = projects.get(args.project)

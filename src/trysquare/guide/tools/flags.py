@@ -1,4 +1,4 @@
-"""The six flag tools: a project's flags over the user's. See docs/templates/tools/README.md."""
+"""The six flag tools: a project's flags over the user's."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ class NoArguments(ToolArguments):
     """Takes nothing."""
 
 
+# Documented as in guide/tools/README.md.
 def flag_tools(projects: Projects) -> list[Tool]:
     def set_project_flag(args: SetFlag, context: CallContext) -> Result[Any]:
         """Set or remove a flag of one project."""

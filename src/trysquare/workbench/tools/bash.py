@@ -23,6 +23,7 @@ class BashArguments(ToolArguments):
     timeout: Annotated[float | None, Field(description="Seconds; 120 by default", gt=0, le=MAX_SECONDS)] = None
 
 
+# Documented as in guide/tools/README.md.
 def bash_tool(ctx: WorkspaceContext) -> Tool:
     async def bash(args: BashArguments) -> Result[Any]:
         """Run a shell command in a sandbox."""

@@ -57,6 +57,7 @@ class DeleteLines(ToolArguments):
 CodeEditArguments = GetLines | EditLines | InsertAtLine | DeleteLines
 
 
+# Documented as in guide/tools/README.md.
 def code_edit_tool(ctx: WorkspaceContext) -> Tool:
     def code_edit(args: CodeEditArguments, context: CallContext) -> Result[Any]:
         """Read and change lines of a file by number."""

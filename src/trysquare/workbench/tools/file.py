@@ -56,6 +56,7 @@ class UndoChange(ToolArguments):
 FileArguments = ReadFile | WriteFile | ReplaceText | AppendText | DeleteFile | UndoChange
 
 
+# Documented as in guide/tools/README.md.
 def file_tool(ctx: WorkspaceContext) -> Tool:
     def file(args: FileArguments, context: CallContext) -> Result[Any]:
         """Read, write, change and delete files."""

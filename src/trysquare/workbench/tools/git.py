@@ -88,6 +88,7 @@ class Blame(ToolArguments):
 GitArguments = Status | Diff | Add | Commit | Push | Checkout | CreateBranch | Log | Show | Blame
 
 
+# Documented as in guide/tools/README.md.
 def git_tool(ctx: WorkspaceContext) -> Tool:
     async def git(args: GitArguments) -> Result[Any]:
         """See what changed; commit, branch and push."""

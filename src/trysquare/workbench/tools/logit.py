@@ -84,6 +84,7 @@ def _preset_line(preset: Preset) -> str:
     return f"- {preset.name} (temperature {how.temperature}, top_k {how.top_k}, top_p {how.top_p}): {preset.about}"
 
 
+# Documented as in guide/tools/README.md.
 def logit_tool(config: generation.LogitConfig) -> Tool:
     async def logit(args: generation.Arguments, context: CallContext) -> Result[Any]:
         """Generate text with the configured model, constrained to a form."""

@@ -50,6 +50,7 @@ class GetTree(ToolArguments):
 NavigateArguments = ListDirectory | GetFileOutline | FindImports | GetTree
 
 
+# Documented as in guide/tools/README.md.
 def navigate_tool(ctx: WorkspaceContext) -> Tool:
     def navigate(args: NavigateArguments) -> Result[Any]:
         """Show folders, and what files define and import."""

@@ -62,6 +62,7 @@ class FindDefinition(ToolArguments):
 SearchArguments = GrepFiles | FindFiles | FindInFile | FindDefinition
 
 
+# Documented as in guide/tools/README.md.
 def search_tool(ctx: WorkspaceContext) -> Tool:
     async def search(args: SearchArguments) -> Result[Any]:
         """Find lines, files and definitions."""

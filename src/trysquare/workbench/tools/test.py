@@ -18,6 +18,7 @@ from trysquare.workbench.tools.bash import end_reason
 MAX_FAILURES = 50
 
 
+# Documented as in guide/tools/README.md.
 def test_tool(ctx: WorkspaceContext) -> Tool:
     async def test(args: TestArguments) -> Result[Any]:
         """Run tests and name those that fail."""

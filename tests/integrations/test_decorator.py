@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from trysquare import CallContext, Declarations, Result, Tool, ToolArguments, call_tool
+from trysquare import CallContext, Declarations, ExtMcpToolDecorator, Result, Tool, ToolArguments, call_tool
 from trysquare.middleware import MiddlewareConfig, with_middleware
 from trysquare.middleware.observability import TRACE
-from trysquare.middleware.prefix import ExtMcpToolDecorator
 from trysquare.testing import call
 
 

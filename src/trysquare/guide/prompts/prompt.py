@@ -113,9 +113,14 @@ class _Options(dict[str, "str | bool"]):
 
 
 POSITIONS = tuple(f"arg{digit}" for digit in "123456789ABCDEF")
-"""Prompts have named arguments only; these fifteen stand for `*args` and are not shown to people."""
+"""Prompts have named arguments only; these fifteen stand for `*args`.
+
+They are listed, because clients hand each word that was typed to the next listed argument and drop the rest. People are
+shown the words' titles, and the description speaks of `*args`.
+"""
 
 
+# Documented as in guide/prompts/README.md.
 def guide_prompt(projects: Projects) -> Prompt:
     async def complete(name: str, typed: str, others: dict[str, str]) -> Sequence[str]:
         return _completions(projects, typed)
@@ -136,7 +141,10 @@ def guide_prompt(projects: Projects) -> Prompt:
     return Prompt(
         name="guide",
         description="Deliver the team's content by expression, or run one of its commands.",
-        arguments=tuple(PromptArgument(name=name, description="Expression, command or option") for name in POSITIONS),
+        arguments=tuple(
+            PromptArgument(name=name, title=f"word {number}", description="Expression, command or option")
+            for number, name in enumerate(POSITIONS, 1)
+        ),
         render=render_prompt,
         complete=complete,
         examples=(
