@@ -97,6 +97,8 @@ class Request:
         is_authenticated: bool = False,
         headers: Sequence[tuple[bytes, bytes]] = (),
     ) -> None:
+        self.headers = headers
+        """Those of the HTTP request, as ASGI has them."""
         self.id = request_id
         self.method = method
         self.params = params
@@ -107,8 +109,6 @@ class Request:
         self.profiles = profiles
         self.is_authenticated = is_authenticated
         """Whether the principal is that of a token."""
-        self.headers = headers
-        """Those of the HTTP request, as ASGI has them."""
 
     @property
     def is_stateless(self) -> bool:
