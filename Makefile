@@ -7,7 +7,7 @@ DATA := $(CURDIR)/.data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-quick test-oldest test-full check fmt lint types imports bench eval docs-check lock node servers elysia clients bfcl weights system clean
+.PHONY: help demo test test-quick test-oldest test-full check fmt lint types imports bench eval docs recording lock node servers elysia clients bfcl weights system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -43,6 +43,12 @@ fmt: $(STAMPS)/dev ## Format the code and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(STAMPS)/docs ## Build the documentation site with search, llms.txt and llms-full.txt into site/
+	$(BIN)/python scripts/site.py
+
+recording: $(STAMPS)/runtime ## Record the terminal of the README again, from real commands
+	$(BIN)/python scripts/recording.py
+
 bench: $(STAMPS)/dev node servers ## Measure us and the peers in one run (ARGS=--help: the sections, and how long each takes)
 	$(BIN)/python -m benchmarks $(ARGS)
 
@@ -68,7 +74,7 @@ lock: $(STAMPS)/dev ## Pin every dependency by version and hash; UPGRADE=1 takes
 	sh scripts/lock.sh
 
 clean: ## Remove what was built
-	rm -rf $(VENV) $(VENV)-elysia $(VENV)-clients $(VENV)-eval $(VENV)-oldest $(DATA) bfcl $(STAMPS) tests/node/node_modules examples/gateway/node_modules
+	rm -rf $(VENV) $(VENV)-elysia $(VENV)-clients $(VENV)-eval $(VENV)-oldest $(DATA) bfcl site dist $(STAMPS) tests/node/node_modules examples/gateway/node_modules
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trysquare needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=/path/to/python3.11.")'
@@ -82,6 +88,11 @@ $(STAMPS)/runtime: constraints/runtime.txt pyproject.toml | $(VENV)/pyvenv.cfg
 
 $(STAMPS)/dev: constraints/dev.txt $(STAMPS)/runtime
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r constraints/dev.txt
+	@touch $@
+
+$(STAMPS)/docs: constraints/docs.txt | $(VENV)/pyvenv.cfg
+	@mkdir -p $(STAMPS)
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r constraints/docs.txt
 	@touch $@
 
 # Emptied first, so that nothing is left of an earlier set of versions.

@@ -34,14 +34,16 @@ def main(words: list[str] | None = None) -> int:
     results = Results()
     with tempfile.TemporaryDirectory() as project:
         try:
-            for section in sections:
+            for number, section in enumerate(sections, start=1):
                 run_section(section, plan, peers, results, Path(project))
+                if arguments.write:
+                    # After each section: what is measured stays written if a later one fails, or is left for later.
+                    pages = sorted((ROOT / "docs").glob("benchmarks*.md"))
+                    for page in write_pages(pages, results, plan, sections[:number]):
+                        print(f"{section} is written to {page.relative_to(ROOT)}.")
         finally:
             # What was measured before a failure is worth seeing too.
             print_report(results, sections)
-    if arguments.write:
-        for page in write_pages(sorted((ROOT / "docs").glob("benchmarks*.md")), results, plan, sections):
-            print(f"Written to {page.relative_to(ROOT)}.")
     return 0
 
 

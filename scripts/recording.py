@@ -81,7 +81,7 @@ def main() -> int:
         PICTURE.write_text(picture, encoding="utf-8")
         return 0
     if PICTURE.read_text(encoding="utf-8") != picture:
-        sys.stderr.write("docs/recording.svg is out of date. Run: python scripts/recording.py\n")
+        sys.stderr.write("docs/recording.svg is out of date. Run `make recording`, and look at it.\n")
         return 1
     return 0
 
@@ -94,11 +94,11 @@ def record(folder: Path) -> Iterator[Line]:
         if number:
             yield Line(spans=(), at=at)
         yield Line(spans=(Span(text="$ ", colour=COLOURS[32], bold=True), Span(text=command, bold=True)), at=at)
-        at += 0.7
+        at += 0.5
         for text in run(command, folder, typed).split("\n"):
             yield Line(spans=tuple(styled(text)), at=at)
             at += 0.04
-        at += 1.6
+        at += 1.1
 
 
 def run(command: str, folder: Path, typed: str) -> str:

@@ -121,11 +121,10 @@ def _import_file(source: Source) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[source.module] = importlib.util.module_from_spec(spec)
-    try:
+    with contextlib.ExitStack() as failed:
+        failed.callback(sys.modules.pop, source.module, None)
         spec.loader.exec_module(module)
-    except BaseException:
-        sys.modules.pop(source.module, None)
-        raise
+        failed.pop_all()
     return module
 
 
@@ -154,7 +153,9 @@ def _module_not_found(missing: str, project: Path, location: str) -> Configurati
 def import_failed(error: BaseException, location: str) -> ConfigurationError:
     """The error that a module raised while it was imported, with the user's own lines that led there."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if is_own_file(frame.filename)] or list(frames[-1:])
+    own = [frame for frame in frames if is_own_file(frame.filename)]
+    if not own and not isinstance(error, SyntaxError):
+        own = list(frames[-1:])
     places = [f"{frame.filename}:{frame.lineno}" for frame in own]
     text = str(error)
     if isinstance(error, SyntaxError) and error.filename:

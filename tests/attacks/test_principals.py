@@ -73,7 +73,7 @@ def serving(*options: str) -> Generator[str]:
     with subprocess.Popen([*SERVE, *options], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            yield next(line for line in process.stderr if "Serving at" in line).split()[-1]
+            yield next(line for line in process.stderr if "Serving at" in line).split()[2]
         finally:
             process.terminate()
             process.wait(timeout=30)

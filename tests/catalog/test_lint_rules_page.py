@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trysquare import Declarations
+from trysquare import Tools
 from trysquare.catalog.lint.engine import RULES, lint
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ def _found(example: str) -> set[str]:
     for block in (*_blocks(_INTRODUCTION), example):
         # As a module of its own: this file's `from __future__` must not change the example.
         exec(compile(block, PAGE.name, "exec", dont_inherit=True), names)
-    tools: Declarations = names["tools"]
+    tools: Tools = names["tools"]
     return {finding.rule for finding in lint(tools.toolset(), names.get("options"))}
 
 

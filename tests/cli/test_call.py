@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -124,3 +125,28 @@ def boom(token: str = "") -> str:
     assert 'boom_tools.py", line 10, in boom' in ran.stderr
     assert "ValueError: refused" in ran.stderr
     assert "hunter2" not in ran.stderr + ran.stdout
+
+
+def test_a_crash_is_shown_with_the_frames_of_the_users_code(project: Path) -> None:
+    (project / "crashing.py").write_text(
+        "from trysquare import Tools\n\ntools = Tools('x')\n\n\ndef inner(n):\n    return 1 / n\n\n\n"
+        "@tools.tool\ndef crash(n: int) -> float:\n    '''Crash.'''\n    return inner(n)\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "trysquare", "call", "crash", "n=0", "--tools", "crashing:tools"]
+    short = subprocess.run(command, capture_output=True, text=True, check=False)
+    frames = re.findall(r'File "(.+?)", line \d+, in (\w+)', short.stderr)
+    assert frames == [(str(project / "crashing.py"), "crash"), (str(project / "crashing.py"), "inner")]
+    assert short.stderr.count(" ERROR ") == 1
+    whole = subprocess.run([*command, "--debug-traceback"], capture_output=True, text=True, check=False)
+    assert whole.stderr.count("File ") > 5
+
+
+def test_an_image_is_shown_as_its_type_and_size(run: Run, project: Path) -> None:
+    (project / "painting.py").write_text(
+        "from trysquare import Image, Result, Tools\n\ntools = Tools('x')\n\n\n@tools.tool\n"
+        "def paint() -> Result[None]:\n    '''Paint.'''\n"
+        "    return Result.ok(content=(Image(data='iVBORw0KGgoA', mime_type='image/png'),))\n",
+        encoding="utf-8",
+    )
+    assert run("call", "paint", "--tools", "painting:tools").out == "[image/png, 9 bytes]\n"

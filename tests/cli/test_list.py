@@ -58,7 +58,7 @@ def test_the_prefix_is_part_of_every_name(run: Run) -> None:
 def test_an_empty_configuration_says_what_to_do(run: Run) -> None:
     ran = run("list")
     assert ran.code == 0
-    assert "--tools" in ran.out
+    assert "trysquare list server.py" in ran.out
 
 
 def test_an_unknown_toolset_names_the_option(run: Run) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -109,10 +111,45 @@ def serving(*options: str, command: Sequence[str] = (*SERVE, "--http", "127.0.0.
         assert process.stderr is not None
         try:
             line = next(line for line in process.stderr if "Serving at" in line)
-            yield line.split()[-1]
+            assert line.rstrip().endswith(")")
+            yield line.split()[2]
         finally:
             process.terminate()
             process.wait(timeout=30)
+
+
+def start_line(*options: str) -> str:
+    """What a server over HTTP says once it serves."""
+    with subprocess.Popen([*SERVE, *options], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            return next(line for line in process.stderr if "Serving at" in line)
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def test_the_start_line_says_where_what_for_whom_and_on_which_interfaces(run: Run, project: Path) -> None:
+    tools = ("--tools", "demo_tools:tools")
+    assert start_line("--http", "127.0.0.1:0", *tools).endswith(
+        "/mcp (4 tools, no authentication, this machine only)\n"
+    )
+    assert run("token", "create", "ada").code == 0
+    assert "(4 tools, bearer tokens required, all interfaces)" in start_line("--http", "0.0.0.0:0", *tools)
+
+
+def test_at_a_terminal_serve_says_what_it_waits_for(project: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [*SERVE, "--tools", "demo_tools:tools"]
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        line = next(line for line in process.stderr if "printed while" not in line)
+        process.terminate()
+        process.wait(timeout=30)
+        assert ("4 tools" in line, "trysquare call" in line, process.stdout.read()) == (True, True, "")
+    os.close(ours)
+    os.close(theirs)
 
 
 async def test_over_http_a_token_is_needed_once_there_is_one(run: Run, project: Path) -> None:

@@ -157,7 +157,7 @@ async def test_over_http_whatever_a_tool_does_the_provider_is_closed_and_the_pro
     provider: Path, how: signal.Signals, name: str
 ) -> None:
     with serving("--http", "127.0.0.1:0") as server:
-        address = server.until("Serving at").split()[-1]
+        address = server.until("Serving at").split("Serving at ")[1].split()[0]
         params = {"name": name, "arguments": {}, "_meta": MODERN_META}
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         async with httpx2.AsyncClient() as client:

@@ -96,7 +96,7 @@ def served_over_http(environment: dict[str, str]) -> Generator[str]:
         try:
             assert process.stderr is not None
             line = next(line for line in process.stderr if "Serving at " in line)
-            yield line.split("Serving at ")[1].strip()
+            yield line.split("Serving at ")[1].split()[0]
         finally:
             process.terminate()
 

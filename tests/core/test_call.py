@@ -82,7 +82,7 @@ async def test_a_tool_without_arguments_may_be_called_without_any() -> None:
 async def test_a_foreseen_failure_is_told_to_the_model_and_logged_without_a_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "trysquare.call")
+    caplog.set_level(logging.DEBUG, "trysquare.call")
     result = await call(tools, "refuse", kind="secret value")
     assert result.to_json() == snapshot(
         {
@@ -93,7 +93,7 @@ async def test_a_foreseen_failure_is_told_to_the_model_and_logged_without_a_trac
         }
     )
     [record] = caplog.records
-    assert (record.levelname, record.getMessage(), record.exc_info) == ("INFO", "refuse: STATE_CONFLICT", None)
+    assert (record.levelname, record.getMessage(), record.exc_info) == ("DEBUG", "refuse: STATE_CONFLICT", None)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,10 @@ async def test_an_unknown_tool_is_told_with_the_nearest_names() -> None:
     result = await call(tools, "gret")
     assert (result.code, result.error_type) == (ErrorCode.TOOL_NOT_FOUND, "tool_not_found")
     assert quoted_names(result.error) == ["gret", "greet"]
-    assert set(result.to_json()) == {"success", "error", "error_type", "instruction"}
+    assert result.next == {"tool": "greet", "arguments": {}}
+    assert (await call(tools, "gret", name="Ada")).next == {"tool": "greet", "arguments": {"name": "Ada"}}
+    assert (await call(tools, "gret", name="A" * 5_000)).next is None
+    assert (await call(tools, "nothing like it")).next is None
 
 
 @pytest.mark.parametrize("name", ["", "x" * 1_000_000, "\ud800", "a\nb"])

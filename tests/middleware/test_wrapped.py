@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -214,9 +215,27 @@ async def test_prompts_call_tools_limited_and_consented_and_nothing_more(caplog:
 async def test_a_failure_is_logged_once_under_the_final_name_and_reaches_the_caller(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.INFO, "trysquare")
+
     async def fail() -> None:
         raise ToolError("no such thing")
 
     result = await call(with_middleware(made(fail), MiddlewareConfig(prefix="a")), "a_fail")
-    errors = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert (result.error, errors) == ("no such thing", ["Tool a_fail failed: no such thing"])
+    assert (result.error, caplog.messages) == ("no such thing", ["Tool a_fail failed: no such thing"])
+    assert caplog.records[0].levelno == logging.INFO
+
+
+async def test_a_crash_is_logged_once_with_its_incident(caplog: pytest.LogCaptureFixture) -> None:
+    raised = ValueError("boom")
+
+    async def fail() -> None:
+        raise raised
+
+    toolset = with_middleware(made(fail), MiddlewareConfig(prefix="a"))
+    for _ in range(2):
+        caplog.clear()
+        result = await call(toolset, "a_fail")
+        (record,) = caplog.records
+        assert (record.levelno, record.getMessage()) == (logging.ERROR, "Tool a_fail failed: boom")
+        (incident,) = re.findall(r"incident ([0-9a-f]{8})", result.error or "")
+        assert incident in caplog.text

@@ -263,6 +263,8 @@ class Command:
     """Command lines for the help, each of which works as it is written."""
     option_hint: str = ""
     """What to write instead of an unknown option, whose name is `{name}`."""
+    takes_command: bool = False
+    """Whether the words after `--` are a command that starts a server."""
 
     def add_to(self, parser: Parser) -> None:
         """Add the options, or the sub-commands with theirs."""

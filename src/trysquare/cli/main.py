@@ -19,11 +19,10 @@ from typing import cast
 
 from trysquare import __version__
 from trysquare.cli.command import Command, Parser, collect_seldom, sentence
-from trysquare.cli.terminal import print_problem, safe_streams
+from trysquare.cli.terminal import TRACEBACK_VARIABLE, print_problem, safe_streams, wants_traceback
 from trysquare.core.errors import ToolError, TrysquareError
 from trysquare.core.untrusted import block, one_line
 
-TRACEBACK_VARIABLE = "TRYSQUARE_TRACEBACK"
 GROUPS = {
     "Build and try a server": ("serve", "dev", "list", "call", "read", "prompt", "check"),
     "Connect clients and servers": ("install", "gateway", "token"),
@@ -95,10 +94,22 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         subcommands = load_command(name).subcommands
         if subcommands and inner_name not in subcommands:
             Parser(prog=f"trysquare {name}").unknown_command(inner_name, subcommands)
+    words, server_command = _split_command(words, name)
     arguments, unknown = parser.parse_known_args(words)
+    arguments.server_command = server_command
     if unknown:
         cast(Parser, arguments.parser).unknown_argument(unknown[0])
     return arguments
+
+
+def _split_command(words: Sequence[str], name: str | None) -> tuple[Sequence[str], Sequence[str]]:
+    """The words before the first `--`, and the command after it, for a command that takes one."""
+    if name is None or "--" not in words or not load_command(name).takes_command:
+        return words, ()
+    at = words.index("--")
+    if not words[at + 1 :]:
+        Parser(prog=f"trysquare {name}").error("a command is missing after `--`")
+    return words[:at], words[at + 1 :]
 
 
 def build_parser(name: str | None) -> Parser:
@@ -152,7 +163,7 @@ def load_command(name: str) -> Command:
 
 
 def _failed(error: TrysquareError, words: Sequence[str]) -> int:
-    if _wants_traceback(words):
+    if wants_traceback() or "--debug-traceback" in words:
         raise error
     instruction = error.instruction if isinstance(error, ToolError) else None
     for line in [*str(error).splitlines(), *([instruction] if instruction else [])]:
@@ -160,13 +171,9 @@ def _failed(error: TrysquareError, words: Sequence[str]) -> int:
     return 1 if isinstance(error, ToolError) else 2
 
 
-def _wants_traceback(words: Sequence[str]) -> bool:
-    return "--debug-traceback" in words or os.environ.get(TRACEBACK_VARIABLE) == "1"
-
-
 def _show_unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print an unexpected error in one line, or its traceback if asked for."""
-    if _wants_traceback(sys.argv):
+    if wants_traceback():
         from traceback import format_exception
 
         print(block("".join(format_exception(kind, error, trace))), file=sys.stderr)

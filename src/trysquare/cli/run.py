@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from dataclasses import fields
 from typing import Any
@@ -50,9 +49,6 @@ async def run(arguments: argparse.Namespace) -> int:
     if not arguments.task:
         raise ConfigurationError("the task is missing.", where="TASK", hint="Write the task in quotation marks.")
     start_logging(loaded)
-    if not loaded.is_set("log_level"):
-        # A failed call goes to the model, and is shown as a step.
-        logging.getLogger("trysquare.tools").setLevel(logging.CRITICAL)
     request = _request(arguments)
     # What is wrong with the request is said before a job is made of it.
     load_definition(request.agent, folder=loaded.settings.project / AGENTS_FOLDER)

@@ -11,11 +11,12 @@ import secrets
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from trysquare.core.call import format_crash
 from trysquare.core.context import Answer, ElicitRequest, LogLevel
 from trysquare.core.errors import ConfigurationError, NobodyToAsk
 from trysquare.core.json import JsonObject
@@ -31,6 +32,7 @@ LONGEST_LOG_LINE = 8 * 1024
 LONGEST_TRACEBACK = 64 * 1024
 """Characters of each."""
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+TRACEBACK_VARIABLE = "TRYSQUARE_TRACEBACK"
 HANDLER = "trysquare"
 """Name of the log handler on the root logger."""
 YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
@@ -181,12 +183,17 @@ def print_result(result: Result[Any], *, json: bool) -> None:
     if json:
         print_json(result.to_json())
         return
-    envelope, blocks = result.to_json(), [_block_text(block) for block in result.opened().content]
+    envelope, blocks = result.to_json(), [block_text(block) for block in result.opened().content]
     value = envelope.get("value")
     if isinstance(value, (dict, list)) and sys.stdout.isatty():
         envelope = {**envelope, "value": as_json(value)}
     text = "" if blocks and envelope == {"success": True} else render_text(envelope)
-    for line in [*text.splitlines(), *blocks]:
+    print_lines([*text.splitlines(), *blocks])
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print the lines of a result, styled by how they begin."""
+    for line in lines:
         style = next((style for start, style in _RESULT_STYLES.items() if line.startswith(start)), None)
         print(line if style is None else styled(line, style))
 
@@ -195,7 +202,8 @@ _RESULT_STYLES = {"Error": "red", "Warning:": "yellow", "Instruction:": "cyan", 
 """By how a line begins."""
 
 
-def _block_text(block: Content) -> str:
+def block_text(block: Content) -> str:
+    """A content block for a reader: text as it is, an image as `[image/png, 9 bytes]`."""
     match block:
         case Text(text=text):
             return text
@@ -360,10 +368,15 @@ class LineFormatter(logging.Formatter):
             record.exc_text = left
 
     def formatException(self, ei: Any) -> str:
-        return _indented(super().formatException(ei))
+        return _indented(format_crash(ei[1], whole=logging.getLogger("trysquare.tools").isEnabledFor(logging.DEBUG)))
 
     def formatStack(self, stack_info: str) -> str:
         return _indented(super().formatStack(stack_info))
+
+
+def wants_traceback() -> bool:
+    """Whether this process was asked for whole tracebacks."""
+    return "--debug-traceback" in sys.argv or os.environ.get(TRACEBACK_VARIABLE) == "1"
 
 
 def _indented(text: str) -> str:
@@ -382,7 +395,12 @@ def start_logging(loaded: Loaded) -> None:
     for old in [known for known in root.handlers if known.name == HANDLER]:
         root.removeHandler(old)
     handler.name = HANDLER
+    handler.setLevel(loaded.settings.log_level)
     root.addHandler(handler)
     root.setLevel(loaded.settings.log_level)
+    # The level at which a crash is written with all its frames.
+    level = logging.DEBUG if wants_traceback() else logging.NOTSET
+    for name in ("trysquare.call", "trysquare.tools"):
+        logging.getLogger(name).setLevel(level)
     for note in loaded.notes:
         logging.getLogger("trysquare.settings").warning("%s", note)

@@ -112,8 +112,7 @@ class Client:
     async def __aenter__(self) -> Self:
         if self._stack is not None:
             raise RuntimeError("The client is connected already.")
-        self._stack = stack = AsyncExitStack()
-        try:
+        async with AsyncExitStack() as stack:
             transport = await stack.enter_async_context(open_target(self._target, self._config))
             capabilities = capability_object(self._handlers.capabilities())
             info = ClientInfo(name=self._client_name, version=trysquare.__version__, capabilities=capabilities)
@@ -126,17 +125,18 @@ class Client:
             except TransportError as error:
                 raise self._unreachable(error.disconnect, transport.stderr_tail()) from None
             self._session = session
+            stack.callback(self._forget)
             await self._set_log_level(session)
-        except BaseException:
-            self._stack = None
-            await stack.aclose()
-            raise
+            self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        stack, self._stack, self._session = self._stack, None, None
+        stack, self._stack = self._stack, None
         if stack is not None:
             await stack.aclose()
+
+    def _forget(self) -> None:
+        self._session = None
 
     @property
     def server_info(self) -> ServerInfo:

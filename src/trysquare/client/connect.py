@@ -38,9 +38,11 @@ _UNLIMITED = 10 * 365 * 24 * 3600.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
-    """The server of a client; one of `tools`, `command` and `url` is set."""
+    """The server of a client; one of `tools`, `server`, `command` and `url` is set."""
 
     tools: Toolset | None = None
+    server: McpServer | None = None
+    """A server that was made already."""
     command: Sequence[str] = ()
     url: str = ""
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -107,6 +109,9 @@ def target_of(
 @asynccontextmanager
 async def open_target(target: Target, config: ServerConfig) -> AsyncGenerator[Transport]:
     """The transport to a target, not opened yet; its process or server in memory ends with the context."""
+    if target.server is not None:
+        yield MemoryTransport(target.server)
+        return
     if target.tools is not None:
         async with _serve_in_memory(target.tools, target.project) as server:
             yield MemoryTransport(server)

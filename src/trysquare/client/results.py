@@ -157,7 +157,12 @@ def _envelope(structured: JsonObject) -> JsonObject:
 def failed(error: ToolError) -> ToolResult:
     """A call that was refused as a whole, as of an unknown tool, as the result of a failed one."""
     return ToolResult(
-        text=str(error), is_error=True, code=error.code.value, instruction=error.instruction, next=error.next
+        text=error.message,
+        content=(Text(text=error.message),),
+        is_error=True,
+        code=error.code.value,
+        instruction=error.instruction,
+        next=error.next,
     )
 
 

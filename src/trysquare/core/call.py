@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -27,6 +28,12 @@ from trysquare.core.toolset import Toolset
 
 logger = logging.getLogger("trysquare.call")
 
+_NOTE = "Incident "
+_LONGEST_REPEATED = 2_000
+"""Characters of arguments that are repeated in the corrected call."""
+_PACKAGE, _LIBRARY = (f"{os.path.dirname(os.path.dirname(each))}{os.sep}" for each in (__file__, asyncio.__file__))
+"""Directories of this package and of Python's library."""
+
 T = TypeVar("T")
 
 
@@ -36,7 +43,7 @@ async def call_tool(
     """Find a tool and call it. Every failure comes back as a `Result`; only cancellation and questions pass."""
     # Each call has a cancel flag of its own, also where one context serves several calls.
     own = CallContext() if context is None else context.for_call()
-    return await _call(lambda: get_tool(toolset, require_name(name), own.principal), name, arguments, own)
+    return await _call(lambda: get_tool(toolset, require_name(name), own.principal, arguments), name, arguments, own)
 
 
 def call_resolved(tool: Tool, name: str, arguments: Any, own: CallContext) -> Coroutine[Any, Any, Result[Any]]:
@@ -50,7 +57,7 @@ async def _call(find: Callable[[], Tool], name: str, arguments: Any, own: CallCo
         found = find()
         return await found.call(require_object(arguments), own)
     except ToolError as error:
-        logger.info("%s: %s", _display_name(name), error.code)
+        logger.debug("%s: %s", _display_name(name), error.code)
         return Result.from_error(error)
     except BaseException as error:  # noqa: BLE001 - the one catch-all: no crash reaches the client or ends the server
         raise_if_meant_for_caller(error, task)
@@ -105,8 +112,11 @@ async def guard_crash(what: str, work: Awaitable[T], *, arguments: Any = None) -
     raise ToolError(f"{what} failed unexpectedly (incident {incident}).", code=ErrorCode.INTERNAL_ERROR)
 
 
-def get_tool(toolset: Toolset, name: str, principal: Principal | None = None) -> Tool:
-    """The tool of that name, or an error with the closest names. Tools that a principal may not use do not exist."""
+def get_tool(toolset: Toolset, name: str, principal: Principal | None = None, arguments: Any = None) -> Tool:
+    """The tool of that name, or an error with the closest names and, given the arguments, the call of the closest.
+
+    Tools that a principal may not use do not exist.
+    """
     tool = toolset.find(name)
     if tool is not None and (principal is None or principal.may_use(tool.metadata.toolset)):
         return tool
@@ -114,7 +124,13 @@ def get_tool(toolset: Toolset, name: str, principal: Principal | None = None) ->
     shown = _display_name(name)
     close = closest_names(shown, (known.name for known in usable), count=3)
     hint = f" Did you mean {' or '.join(f'`{near}`' for near in close)}?" if close else ""
-    raise NotFound(f"Unknown tool `{shown}`.{hint}", instruction="Use a name from the list of tools.")
+    following = {"tool": close[0], "arguments": arguments} if close and _is_short(arguments) else None
+    raise NotFound(f"Unknown tool `{shown}`.{hint}", instruction="Use a name from the list of tools.", next=following)
+
+
+def _is_short(arguments: Any) -> bool:
+    """Whether the arguments of a call are worth repeating."""
+    return isinstance(arguments, dict) and len(repr(cast(JsonObject, arguments))) <= _LONGEST_REPEATED
 
 
 def require_name(raw: Any) -> str:
@@ -157,16 +173,51 @@ def _crashed(name: str, error: BaseException, schema: JsonObject | None, argumen
 
 
 def _logged_crash(what: str, error: BaseException, schema: JsonObject, arguments: Any) -> str:
-    """Log the traceback without the values of secret arguments, and return the id of the incident."""
+    """Log a crash, unless a middleware has done so, and return the id of the incident."""
+    notes: list[str] = getattr(error, "__notes__", [])
+    if notes and notes[-1].startswith(_NOTE):
+        # Taken off again: the same exception object may be raised by another call.
+        return notes.pop().removeprefix(_NOTE)
     incident = secrets.token_hex(4)
-    given = as_object(arguments)
-    texts = SecretTexts(given, schema)
-    message, values = "%s crashed (incident %s)", (what, incident)
-    if not texts:
-        logger.error(message, *values, exc_info=error)
-    elif logger.isEnabledFor(logging.ERROR):
-        record = logger.makeRecord(logger.name, logging.ERROR, __file__, 0, message, values, None, "_logged_crash")
-        # As text, not as `exc_info`: a handler would write the exception's own message, secrets included.
-        record.exc_text = texts.masked("".join(traceback.format_exception(error)).rstrip())
-        logger.handle(record)
+    log_crash(logger, f"{what} crashed (incident {incident})", error, schema, arguments)
     return incident
+
+
+def note_incident(error: BaseException) -> None:
+    """Give an exception the id of an incident as a note; `call_tool` then takes the crash as logged."""
+    error.add_note(f"{_NOTE}{secrets.token_hex(4)}")
+
+
+def log_crash(log: logging.Logger, message: str, error: BaseException, schema: JsonObject, arguments: Any) -> None:
+    """Log a crash with its traceback, without the values of secret arguments."""
+    texts = SecretTexts(as_object(arguments), schema)
+    if not texts:
+        log.error("%s", message, exc_info=error)
+    elif log.isEnabledFor(logging.ERROR):
+        record = log.makeRecord(log.name, logging.ERROR, __file__, 0, "%s", (message,), None, "log_crash")
+        # As text, not as `exc_info`: a handler would write the exception's own message, secrets included.
+        record.exc_text = texts.masked(format_crash(error, whole=log.isEnabledFor(logging.DEBUG)))
+        log.handle(record)
+
+
+def format_crash(error: BaseException, *, whole: bool) -> str:
+    """The traceback of a crash: all of it, or the frames of the tool's own code, if there are any."""
+    trace = traceback.TracebackException.from_exception(error)
+    hidden = 0 if whole else _drop_our_frames(trace)
+    note = f"\n({hidden} frames of Trysquare left out; --debug-traceback shows them)" if hidden else ""
+    return "".join(trace.format()).rstrip() + note
+
+
+def _drop_our_frames(trace: traceback.TracebackException) -> int:
+    """Leave only the frames after the last one of this package in a traceback; return the number of the others."""
+    inner = [trace.__cause__, trace.__context__, *(trace.exceptions or ())]
+    hidden = sum(_drop_our_frames(each) for each in inner if each is not None)
+    last = max((at for at, frame in enumerate(trace.stack) if frame.filename.startswith(_PACKAGE)), default=-1)
+    own = trace.stack[last + 1 :]
+    if not own:
+        # The tool's code called this package, where it failed.
+        own = [frame for frame in trace.stack if not frame.filename.startswith((_PACKAGE, _LIBRARY))]
+    if own and len(own) < len(trace.stack):
+        hidden += len(trace.stack) - len(own)
+        trace.stack[:] = own
+    return hidden

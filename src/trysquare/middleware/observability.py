@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Generator
 from dataclasses import dataclass
 from typing import Any
 
+from trysquare.core.call import log_crash, note_incident
 from trysquare.core.context import TRACE, Call, CallContext
-from trysquare.core.errors import CallCancelled, ConsentNeeded, InputRequired
+from trysquare.core.errors import CallCancelled, ConsentNeeded, InputRequired, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.redaction import redact_text
 from trysquare.core.result import Result
@@ -43,8 +44,14 @@ def log_calls(tool: Tool) -> Tool:
         except (asyncio.CancelledError, CallCancelled):
             logger.info("Tool %s was cancelled", name)
             raise
+        except ToolError as error:
+            # The caller's mistake, or a failure that the tool foresaw: nobody has to act on it here.
+            logger.info("Tool %s failed: %s", name, redact_text(str(error), arguments, tool.input_schema))
+            raise
         except Exception as error:
-            logger.error("Tool %s failed: %s", name, redact_text(str(error), arguments, tool.input_schema))
+            problem = redact_text(str(error), arguments, tool.input_schema)
+            note_incident(error)
+            log_crash(logger, f"Tool {name} failed: {problem}", error, tool.input_schema, arguments)
             raise
         if not result.success:
             logger.info("Tool %s returned a failure: %s", name, result.code or result.error_type)

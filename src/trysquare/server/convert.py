@@ -275,6 +275,8 @@ def protocol_error(error: ToolError, *, stateless: bool) -> RpcError:
     data: JsonObject = {"code": error.code.value, **error.fields}
     if error.instruction is not None:
         data["instruction"] = error.instruction
+    if error.next is not None:
+        data["next"] = error.next
     capability = _missing(error.code, error.fields) if stateless else None
     if capability is not None:
         name, _, mode = capability.partition(".")

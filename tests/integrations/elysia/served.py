@@ -70,7 +70,7 @@ def served_over_http(config: Path, **more: str) -> Generator[str]:
         try:
             assert process.stderr is not None
             line = next(line for line in process.stderr if line.startswith("Serving at "))
-            yield line.removeprefix("Serving at ").strip()
+            yield line.split()[2]
         finally:
             process.terminate()
 

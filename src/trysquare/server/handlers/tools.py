@@ -49,7 +49,7 @@ class ToolHandlers:
         caller = McpCaller(request)
         context = call_context(caller, self._options, self._direct)
         try:
-            tool = get_tool(self._toolset, params.name, context.principal)
+            tool = get_tool(self._toolset, params.name, context.principal, params.arguments)
             result = await call_resolved(tool, params.name, params.arguments, context)
         except InputRequired:
             return questions_to_wire(caller)
