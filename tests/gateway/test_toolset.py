@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -366,3 +367,12 @@ async def test_the_tools_of_a_long_server_are_found_by_words_at_its_first_call(p
         assert {one["server"] for one in found} == {"many"}
         everywhere = (await gateway.call("mcp", query="paint a wall")).to_json()["value"]
         assert everywhere[0]["name"] == "paint_wall"
+
+
+@pytest.mark.parametrize(("protocol", "version"), [("auto", "2026-07-28"), ("2025-11-25", "2025-11-25")])
+async def test_the_protocol_version_towards_a_server_can_be_set(place: Place, protocol: str, version: str) -> None:
+    toy = ["-I", "-S", str(Path(__file__).with_name("toy_server.py")), "--era", "modern"]
+    place.write_config({"toy": {"command": sys.executable, "args": toy, "x-trysquare": {"protocol": protocol}}})
+    async with opened(place) as gateway:
+        assert (await gateway.execute("toy", "echo", text="hello")).success
+        assert gateway.toolset.servers.pool.status()["toy"].version == version

@@ -258,3 +258,37 @@ async def test_names_in_answers_are_those_that_the_caller_knows(project: Path, m
         for following in (left.next, found.next):
             assert following is not None
             assert following["tool"] == name
+
+
+async def test_what_a_flag_hides_is_hidden_in_an_include_too(project: Path) -> None:
+    text = "---\ntemplate: true\nincludes: [rules/tickets]\n---\nBegin. {% include 'rules/tickets' %}\n"
+    write_guide(project, {"rules/first.md": text})
+    async with opened(project) as app:
+        before = await ask(app, "get_content", expression="rules/first")
+        await ask(app, "set_project_flag", name="workflow", value=True)
+        after = await ask(app, "get_content", expression="rules/first")
+    assert "ticket" not in str(before.value)
+    assert "Open a ticket first." in str(after.value)
+
+
+async def test_one_of_several_patterns_that_matches_nothing_is_a_warning(project: Path) -> None:
+    async with opened(project) as app:
+        result = await ask(app, "get_content", expression="lang/python+nope")
+    assert result.success
+    assert any("`nope`" in warning for warning in result.warnings)
+
+
+async def test_a_file_that_cannot_be_read_is_named_where_it_is_asked_for(project: Path) -> None:
+    (project / "docs/guide/lang/zig.md").write_bytes(b"\xff\xfe")
+    async with opened(project) as app:
+        result = await ask(app, "get_content", expression="lang/zig")
+    assert result.code == "RESOURCE_NOT_FOUND"
+    assert "lang/zig.md" in str(result.error)
+
+
+async def test_a_preset_that_is_not_there_and_a_document_that_is_too_long_are_refused(project: Path) -> None:
+    async with opened(project) as app:
+        preset = await ask(app, "set_project_flag", name="preset", value="nope")
+        long = await ask(app, "set_document", id="lang/long", text="x" * 1_200_000)
+    assert preset.code == "RESOURCE_NOT_FOUND"
+    assert long.code == "VALIDATION_INVALID_PARAM"

@@ -215,3 +215,24 @@ async def test_a_document_that_quotes_the_marks_does_not_break_its_export(projec
     text = (project / "AGENTS.md").read_text(encoding="utf-8")
     assert text.count("trysquare guide end") == 1
     assert text.endswith("<!-- trysquare guide end -->\n")
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+async def test_an_export_whose_end_mark_was_removed_is_neither_doubled_nor_takes_text_with_it(
+    project: Path, is_changed: bool
+) -> None:
+    file = project / "AGENTS.md"
+    async with opened(project) as app:
+        await exported(app, expression="lang/python")
+        edit(file, "<!-- trysquare guide end -->\n", "Mine.\n")
+        if is_changed:
+            edit(file, "four", "three")
+        before = file.read_text(encoding="utf-8")
+        refused = await ask(app, "export_content", context=agreeing())
+        assert "AGENTS.md" in str(refused.error)
+        assert file.read_text(encoding="utf-8") == before
+        await exported(app, overwrite_edits=True)
+        after = file.read_text(encoding="utf-8")
+        assert after.count("trysquare guide begin") == after.count("trysquare guide end") == 1
+        assert after.endswith("Mine.\n")
+        assert (await exported(app))["files"] == {"AGENTS.md": "same"}

@@ -283,10 +283,14 @@ def test_large_broken_and_unreadable_documents_are_reported_and_the_others_read(
     (folder / "lang/binary.md").write_bytes(b"\xff\xfe")
     write(folder, "lang/a/b/c/d.md")
     os.mkfifo(folder / "lang/fifo.md")
+    (folder / "lang/link.md").symlink_to("/etc/hostname")
     library = Library(folder, limits=Limits(document_bytes=100, depth=3))
     assert names(library, "lang") == ["deep/go", "python"]
     reasons = {each.path: each.reason for each in library.problems()}
-    expected = {"lang/large.md": "200 bytes", "lang/broken.md": "(line 3)", "lang/binary.md": "(byte 0)"}
+    expected = {
+        "lang/large.md": "200 bytes", "lang/broken.md": "(line 3)", "lang/binary.md": "(byte 0)",
+        "lang/a/b/c": "so deep", "lang/fifo.md": "regular file", "lang/link.md": "link",
+    }  # fmt: skip
     assert reasons.keys() == expected.keys()
     assert [path for path, token in expected.items() if token not in reasons[path]] == []
 
@@ -421,3 +425,8 @@ def test_any_order_of_changes_shows_at_once(tmp_path: Path):
     case = FolderAndLibrary.TestCase
     case.settings = hypothesis_settings(max_examples=size(25, 500), stateful_step_count=15, deadline=None)
     case("runTest").debug()
+
+
+def test_the_ending_of_a_document_may_be_in_capitals(folder: Path):
+    write(folder, "lang/OLD.MD", "old")
+    assert names(Library(folder), "lang") == ["OLD", "deep/go", "python"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import httpx2
 import pytest
 
-from trysquare.net.http import content_type, download, error_message, json_object, read_body, retry_after, was_sent
+from trysquare.net import http
 
 
 @pytest.mark.parametrize(
@@ -23,7 +25,7 @@ from trysquare.net.http import content_type, download, error_message, json_objec
     ],
 )
 def test_a_request_counts_as_sent_unless_no_connection_was_made(error: Exception, sent: bool) -> None:
-    assert was_sent(error) is sent
+    assert http.was_sent(error) is sent
 
 
 @pytest.mark.parametrize(
@@ -41,17 +43,17 @@ def test_a_request_counts_as_sent_unless_no_connection_was_made(error: Exception
     ],
 )
 def test_retry_after_is_a_number_or_a_date(given: str, seconds: float | None) -> None:
-    assert retry_after(given, clock=lambda: 10.0) == seconds
+    assert http.retry_after(given, clock=lambda: 10.0) == seconds
 
 
 @pytest.mark.parametrize(("limit", "body"), [(5, b"hello"), (4, None)])
 async def test_a_body_is_read_up_to_the_limit(limit: int, body: bytes | None) -> None:
-    assert await read_body(httpx2.Response(200, content=b"hello"), limit) == body
+    assert await http.read_body(httpx2.Response(200, content=b"hello"), limit) == body
 
 
 def test_the_type_of_a_body_comes_without_parameters() -> None:
     assert (
-        content_type(httpx2.Response(200, headers={"content-type": "Application/JSON; charset=utf-8"}))
+        http.content_type(httpx2.Response(200, headers={"content-type": "Application/JSON; charset=utf-8"}))
         == "application/json"
     )
 
@@ -67,16 +69,33 @@ def test_the_type_of_a_body_comes_without_parameters() -> None:
     ],
 )
 def test_the_message_of_a_refusal_is_found_at_the_top_or_below_error(body: bytes, message: str) -> None:
-    found = json_object(body)
+    found = http.json_object(body)
     assert found is not None
-    assert error_message(found) == message
+    assert http.error_message(found) == message
 
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff", b"[" * 100_000])
 def test_a_body_that_is_not_a_json_object_is_none(body: bytes) -> None:
-    assert json_object(body) is None
+    assert http.json_object(body) is None
 
 
 def test_a_download_from_nowhere_is_a_connection_error() -> None:
     with pytest.raises(ConnectionError):
-        download("http://127.0.0.1:1/", timeout=5, limit=10)
+        http.download("http://127.0.0.1:1/", timeout=5, limit=10)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
+async def test_what_is_meant_for_this_machine_goes_through_no_proxy(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readline()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(asked) + asked)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, host.strip("[]"), 0)
+    proxy = await asyncio.start_server(answer, "127.0.0.1", 0)
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+    url = f"http://{host}:{server.sockets[0].getsockname()[1]}/mcp"
+    async with server, proxy, await http.open_client(url, timeout=10) as client:
+        # A proxy is asked for the whole address, a server for the path.
+        assert (await client.get(url)).text == "GET /mcp HTTP/1.1\r\n"

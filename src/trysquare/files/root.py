@@ -180,15 +180,27 @@ class DirectoryRoot:
         with self._opened(path, _ATTRIBUTES_ONLY | os.O_DIRECTORY) as descriptor:
             return folder_state(os.fstat(descriptor))
 
-    def walk(self, below: str = ".", *, max_depth: int = 8, visited: FolderStates | None = None) -> Iterator[Entry]:
+    def walk(
+        self,
+        below: str = ".",
+        *,
+        max_depth: int = 8,
+        visited: FolderStates | None = None,
+        skipped: dict[str, str] | None = None,
+    ) -> Iterator[Entry]:
         """Regular files below a directory, by name, without hidden and `_` names and without following links.
 
-        `visited` receives the state of every directory as it was before it was read.
+        `visited` receives the state of every directory as it was before it was read, `skipped` what was left out and
+        why.
         """
         pieces = [piece for piece in below.split("/") if piece not in ("", ".")]
         with self._opened(below, _FOLDER) as descriptor:
             yield from entries_below(
-                descriptor, "/".join(pieces), max_depth=max_depth, visited={} if visited is None else visited
+                descriptor,
+                "/".join(pieces),
+                max_depth=max_depth,
+                visited={} if visited is None else visited,
+                skipped=skipped,
             )
 
     def folders(self, below: str = ".") -> list[str]:

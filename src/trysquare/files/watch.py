@@ -55,8 +55,10 @@ def is_listed(name: str) -> bool:
     return name.isascii() or name.encode("utf-8", "replace").decode("utf-8") == name
 
 
-def entries_below(folder: int, path: str, *, max_depth: int, visited: FolderStates) -> Iterator[Entry]:
-    """Regular files below an open directory, by name."""
+def entries_below(
+    folder: int, path: str, *, max_depth: int, visited: FolderStates, skipped: dict[str, str] | None = None
+) -> Iterator[Entry]:
+    """Regular files below an open directory, by name. `skipped` receives what is not one, with the reason."""
     visited[path or "."] = folder_state(os.fstat(folder))
     with os.scandir(folder) as scan:
         found = sorted((each for each in scan if is_listed(each.name)), key=lambda each: each.name)
@@ -67,16 +69,28 @@ def entries_below(folder: int, path: str, *, max_depth: int, visited: FolderStat
             with suppress(FileNotFoundError):
                 yield entry_of(below, os.stat(each.name, dir_fd=folder, follow_symlinks=False))
         elif max_depth > 1 and each.is_dir(follow_symlinks=False):
-            yield from _entries_in(folder, each.name, below, max_depth=max_depth - 1, visited=visited)
+            yield from _entries_in(folder, each.name, below, max_depth=max_depth - 1, visited=visited, skipped=skipped)
+        elif skipped is not None:
+            skipped[below] = _why_skipped(each)
 
 
-def _entries_in(folder: int, name: str, path: str, *, max_depth: int, visited: FolderStates) -> Iterator[Entry]:
+def _why_skipped(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "a link is not followed"
+    return "folders so deep are not read" if entry.is_dir(follow_symlinks=False) else "not a regular file"
+
+
+def _entries_in(
+    folder: int, name: str, path: str, *, max_depth: int, visited: FolderStates, skipped: dict[str, str] | None
+) -> Iterator[Entry]:
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    except OSError:
-        return  # removed, replaced by a link, or not readable
+    except OSError as error:
+        if skipped is not None:  # removed, replaced by a link, or not readable
+            skipped[path] = error.strerror or str(error)
+        return
     try:
-        yield from entries_below(descriptor, path, max_depth=max_depth, visited=visited)
+        yield from entries_below(descriptor, path, max_depth=max_depth, visited=visited, skipped=skipped)
     finally:
         os.close(descriptor)
 

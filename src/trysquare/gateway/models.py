@@ -58,7 +58,8 @@ READ = "gateway_read"
 """Reads large results where every tool of a server is listed by itself."""
 SEPARATOR = "__"
 _MAX_NAME = 64
-_INVALID_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
+_INVALID_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+"""Also the dot, which the protocol allows and large model APIs refuse."""
 
 
 def name_prefix(server: ServerConfig) -> str:
@@ -69,11 +70,12 @@ def name_prefix(server: ServerConfig) -> str:
 def upstream_name(server: ServerConfig, name: str) -> str:
     """The served name of a server's tool or prompt: `github__create_issue`.
 
-    Invalid characters become `_`; a name that is too long ends with a digest, so that two names stay distinct.
+    Invalid characters become `_`. A name that is too long, or that has letters of another script, ends with a digest,
+    so that two names stay distinct.
     """
     qualified = name_prefix(server) + name
     served = _INVALID_CHARACTER.sub("_", qualified)
-    return served if len(served) <= _MAX_NAME else _with_digest(served, qualified)
+    return served if len(served) <= _MAX_NAME and qualified.isascii() else _with_digest(served, qualified)
 
 
 def distinct_name(name: str, server: str) -> str:
@@ -94,6 +96,8 @@ ChangePolicy: TypeAlias = Literal["hold", "refuse", "accept"]
 FirstUse: TypeAlias = Literal["trust", "hold"]
 """A server or tool that was never seen: used at once, or after a human has approved it."""
 
+ProtocolChoice: TypeAlias = Literal["auto", "2025-11-25"]
+"""The newest version that the server supports, or the handshake of 2025-11-25."""
 Prestart: TypeAlias = Literal["auto", "always", "never"]
 """Start of the process with the gateway: if the last session called it first, always, or not before its first use."""
 
@@ -166,6 +170,7 @@ class ServerConfig:
     max_definition_bytes: int = 256 * 1024
     changes: ChangePolicy = "hold"
     first_use: FirstUse = "trust"
+    protocol: ProtocolChoice = "auto"
     redact: frozenset[str] = frozenset()
     """Arguments left out of audit and call ledger."""
 

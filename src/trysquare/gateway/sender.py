@@ -177,7 +177,9 @@ class CallSender:
         state: CallState = "sent_unknown" if entry.is_sent else "not_sent"
         if named in ("not_sent", "sent_unknown", "done"):
             state = named
-        note = encodable((" ".join(str(error).split()) or type(error).__name__)[:_NOTE])
+        # The text of a cancellation is that of the event loop, which says nothing to a reader.
+        said = "cancelled by the caller" if isinstance(error, asyncio.CancelledError) else " ".join(str(error).split())
+        note = encodable((said or type(error).__name__)[:_NOTE])
         await self._end(entry, CallEnd(state=state, ended=time.time(), note=note), None)
         return state
 

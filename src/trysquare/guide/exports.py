@@ -66,8 +66,9 @@ def _compared(root: DirectoryRoot, path: str, head: str, body: str, expression: 
         # People's own text stays, with the block after it.
         before = existing.rstrip("\n") + "\n\n" if existing.strip() else head
         return ExportedFile(path=path, text=before + block, state="missing")
-    state = "same" if place.body == body else "edited by hand" if place.is_edited else "content changed"
-    return ExportedFile(path=path, text=existing[: place.start] + block + existing[place.end :], state=state)
+    text = existing[: place.start] + block + existing[place.end :]
+    state = "same" if text == existing else "edited by hand" if place.is_edited else "content changed"
+    return ExportedFile(path=path, text=text, state=state)
 
 
 def _stale_rules(root: DirectoryRoot, folder: str, *, known: set[str]) -> Iterator[ExportedFile]:
@@ -92,10 +93,26 @@ class _Part(NamedTuple):
 
 def _part(existing: str) -> _Part | None:
     begin = _BEGIN.search(existing)
-    if begin is None or (end := existing.find(_END, begin.end())) < 0:
+    if begin is None:
         return None
+    if (end := existing.find(_END, begin.end())) < 0:
+        return _part_without_end(existing, begin)
     body = existing[begin.end() : end]
     return _Part(begin.start(), end + len(_END), body, _digest(body) != begin["digest"])
+
+
+def _part_without_end(existing: str, begin: re.Match[str]) -> _Part:
+    """The part whose end mark was removed: up to the line where its digest is met, else nothing but the first mark.
+
+    What follows may be somebody's own text, so it is never replaced.
+    """
+    found, start = hashlib.sha256(), begin.end()
+    for line in existing[start:].splitlines(keepends=True):
+        found.update(line.encode("utf-8", "replace"))
+        start += len(line)
+        if found.hexdigest() == begin["digest"]:
+            return _Part(begin.start(), start, existing[begin.end() : start], is_edited=True)
+    return _Part(begin.start(), begin.end(), "", is_edited=True)
 
 
 def _digest(body: str) -> str:

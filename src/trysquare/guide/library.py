@@ -87,13 +87,16 @@ def _entries(folder: DirectoryRoot, category: Category, limits: Limits, index: C
     try:
         if not all(is_listed(piece) for piece in category.folder.split("/") if piece != "." and piece):
             raise ToolError("a folder that is hidden, begins with `_` or outside the guide is not read")
-        walked = folder.walk(category.folder, max_depth=limits.depth, visited=index.folders)
+        skipped: dict[str, str] = {}
+        walked = folder.walk(category.folder, max_depth=limits.depth, visited=index.folders, skipped=skipped)
         seen = list(islice(walked, MAX_FILES_SEEN + 1))
     except ToolError as error:
         _report(index, category.folder, error.message)
         return []
     if len(seen) > MAX_FILES_SEEN:
         _report(index, category.folder, f"more than {MAX_FILES_SEEN:,} files; the rest is not looked at")
+    for path, reason in skipped.items():
+        _report(index, path, reason)
     fitting = [entry for entry in seen[:MAX_FILES_SEEN] if _fits(entry.path, category)]
     if len(fitting) > limits.documents:
         _report(index, category.folder, f"{len(fitting):,} documents; only the first {limits.documents:,} are read")
@@ -116,11 +119,15 @@ def _report(index: CategoryIndex, path: str, reason: str) -> None:
 
 def _name(path: str, category: Category) -> str:
     below = path if category.folder == "." else path.removeprefix(category.folder + "/")
-    return below.removesuffix(ENDING)
+    return below[: -len(ENDING)] if _is_document(below) else below
+
+
+def _is_document(path: str) -> bool:
+    return path.lower().endswith(ENDING)
 
 
 def _fits(path: str, category: Category) -> bool:
-    return path.endswith(ENDING) and any(matches(_name(path, category), pattern) for pattern in category.patterns)
+    return _is_document(path) and any(matches(_name(path, category), pattern) for pattern in category.patterns)
 
 
 COMMAND_DEPTH = 4

@@ -77,7 +77,10 @@ def fetch(project: Project, request: Request) -> RetrievedContent:
     expression = parse_expression(request.expression)
     if request.pattern:
         expression = with_pattern(expression, request.pattern)
-    selection = select(expression, project)
+    try:
+        selection = select(expression, project)
+    except NotFound as error:
+        raise _with_problems(error, project) from None
     if not project.is_current([chosen.document for chosen in selection.chosen[:MAX_CHECKED]]):
         selection = select(expression, project)
     flags = project.flag_values()
@@ -99,6 +102,15 @@ def fetch(project: Project, request: Request) -> RetrievedContent:
     return RetrievedContent(
         delivery=delivery, selection=selection, hidden=hidden, conflicts=conflicts, warnings=warnings
     )
+
+
+def _with_problems(error: NotFound, project: Project) -> NotFound:
+    """The same error, which names files that could not be read: what is missing may be one of them."""
+    if problems := project.problems():
+        named = "; ".join(f"{each.path}: {each.reason}" for each in problems[:3])
+        error.message += f" Some content could not be read ({named})."
+        error.instruction = "Tell the user about these files; `list_content` with kind=problems lists all of them."
+    return error
 
 
 def visible_pieces(project: Project, documents: Sequence[Document]) -> list[ContentPart]:
@@ -159,7 +171,11 @@ def included_text(project: Project, name: str) -> str | None:
     if not isinstance(operand, Named) or len(operand.patterns) != 1:
         return None
     found = [each for each in project.documents(operand.name) if each.id.name == operand.patterns[0]]
-    return found[0].text if found else None
+    if not found:
+        return None
+    # What a flag hides is hidden wherever it is asked for.
+    shown, _ = _apply_flags([Chosen(document=found[0], because=name)], project.flag_values())
+    return found[0].text if shown else ""
 
 
 BY_TYPE: dict[DocumentType, str] = {

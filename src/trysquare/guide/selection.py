@@ -93,7 +93,14 @@ class _Selecting:
         if category is None:
             raise self._unknown(operand)
         documents = self.content.documents(category.name)
-        return _matching(documents, operand.patterns) if operand.patterns else list(documents)
+        if not operand.patterns:
+            return list(documents)
+        found = _matching(documents, operand.patterns)
+        if found and len(operand.patterns) > 1:
+            for pattern in operand.patterns:
+                if not _matching(documents, (pattern,)):
+                    self.warnings[f"Nothing in `{category.name}` matches `{_short(pattern)}`."] = None
+        return found
 
     def _collection(self, operand: Named, expressions: Sequence[str]) -> list[Document]:
         found = self.whole.get(operand.name)

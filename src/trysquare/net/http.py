@@ -14,7 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import cache
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import urlsplit
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
@@ -66,7 +68,18 @@ async def open_client(
         auth=auth,
         verify=await tls_context(url),
         limits=limits or httpx2.Limits(max_connections=100, max_keepalive_connections=20),
+        # What is meant for this machine, tokens included, does not go through a proxy on another.
+        trust_env=not _is_loopback(url),
     )
+
+
+def _is_loopback(url: str) -> bool:
+    host = ""
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def was_sent(error: Exception) -> bool:

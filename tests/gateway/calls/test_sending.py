@@ -113,6 +113,7 @@ async def test_a_call_that_is_taken_back_is_unknown(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert states(ledger) == ["sent_unknown"]
+        assert [call.note for call in ledger.recent()] == ["cancelled by the caller"]
 
 
 @pytest.mark.parametrize("definition", [READ, PUT])

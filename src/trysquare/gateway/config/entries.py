@@ -25,6 +25,7 @@ _CHOICES = {
     "sharing": ("shared", "caller"),
     "changes": ("hold", "refuse", "accept"),
     "first_use": ("trust", "hold"),
+    "protocol": ("auto", "2025-11-25"),
 }
 OWN_KEYS = (*_SECONDS, *_COUNTS, *_CHOICES, "redact", "pass_env", "description")
 """Keys of `x-trysquare`."""

@@ -270,6 +270,8 @@ class UpstreamSession:
     async def start(self, version: str | None) -> None:
         """Open the transport and negotiate. Raises `TransportError`."""
         await self.connection.open()
+        if self.config.protocol != "auto":
+            version = self.config.protocol
         self.server_info = await negotiate(
             self.connection, self._client, version=version, seconds=self.config.start_timeout
         )

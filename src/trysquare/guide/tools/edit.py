@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
@@ -18,7 +18,7 @@ from trysquare.core.result import Result
 from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool, tool
 from trysquare.guide import exports
-from trysquare.guide.config import NAME, CategoryEntry, CollectionEntry, ExportFormat, GuideFile, PresetEntry
+from trysquare.guide.config import NAME, CategoryEntry, CollectionEntry, ExportFormat, GuideFile, Limits, PresetEntry
 from trysquare.guide.documents import DocumentId, read_document
 from trysquare.guide.expression import parse_expression
 from trysquare.guide.flags import checked
@@ -55,6 +55,14 @@ class SetDocument(ProjectArguments):
     text: Annotated[str | None, Field(description="The whole document as Markdown")] = None
     metadata: Annotated[dict[str, Any] | None, Field(description="Front matter: title, tags, type …")] = None
     rename: Annotated[str | None, Field(description="New category/name")] = None
+
+    @field_validator("text")
+    @classmethod
+    def _fits(cls, value: str | None) -> str | None:
+        # As of a file. Checked with the arguments, so that nobody is asked about what cannot be stored.
+        if value is not None and len(value.encode("utf-8", "replace")) > Limits().document_bytes:
+            raise ValueError(f"it has more than {Limits().document_bytes:,} bytes; store it as several documents")
+        return value
 
 
 class RemoveContent(ProjectArguments):

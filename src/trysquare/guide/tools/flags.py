@@ -9,10 +9,12 @@ from pydantic import Field
 
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
+from trysquare.core.errors import ErrorCode, NotFound
 from trysquare.core.result import Result
+from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool, tool
 from trysquare.guide.flags import KNOWN, checked, resolve
-from trysquare.guide.projects import Projects
+from trysquare.guide.projects import Project, Projects
 from trysquare.guide.tools.content import CHANGING, LEVELS, READING, ProjectArguments, answer
 
 Name = Annotated[str, Field(description="Such as content-style")]
@@ -45,6 +47,8 @@ def flag_tools(projects: Projects) -> list[Tool]:
         """Set or remove a flag of one project."""
         project = projects.get(args.project)
         value = checked(args.name, args.value, scope="project")
+        if args.name == "preset" and isinstance(value, str):
+            _require_preset(project, value)
         before = project.flags.set(args.name, value, by=context.principal.subject)
         projects.changed(project)
         return answer(project, {"name": args.name, "before": before, "value": value}, fields=_effect(args.name))
@@ -90,6 +94,14 @@ def flag_tools(projects: Projects) -> list[Tool]:
         tool(list_feature_flags, **READING, category="flags", profiles=LEVELS,
              use_when="you need all flags that no project has set"),
     ]  # fmt: skip
+
+
+def _require_preset(project: Project, name: str) -> None:
+    known = project.presets()
+    if name not in known:
+        close = closest_names(name, known, count=3) or sorted(known)[:5]
+        hint = f" Known: {', '.join(f'`{each}`' for each in close)}." if close else " The project has none."
+        raise NotFound(f"Unknown preset `{name[:80]}`.{hint}", code=ErrorCode.RESOURCE_NOT_FOUND)
 
 
 def _effect(name: str) -> dict[str, Any]:
