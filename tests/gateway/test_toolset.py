@@ -376,3 +376,14 @@ async def test_the_protocol_version_towards_a_server_can_be_set(place: Place, pr
     async with opened(place) as gateway:
         assert (await gateway.execute("toy", "echo", text="hello")).success
         assert gateway.toolset.servers.pool.status()["toy"].version == version
+
+
+async def test_a_tool_with_an_input_called_from_gets_it_as_it_is(place: Place) -> None:
+    own = _named("move", properties={"$from": {"type": "string"}, "path": {"type": "string"}})
+    other = _named("put", properties={"what": {}})
+    place.write_config({"files": place.server("files", own, other)})
+    async with opened(place) as gateway:
+        moved = await gateway.execute("files", "move", **{"$from": "a.txt", "path": "b.txt"})
+        wrong = await gateway.execute("files", "put", what={"$from": "a.txt"})
+    assert moved.success
+    assert wrong.code == "HANDLE_NOT_FOUND"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
 from trysquare.core.json import JsonObject
-from trysquare.core.result import Result
+from trysquare.core.result import Result, dump_json
 from trysquare.core.text import closest_names
-from trysquare.gateway.arguments import CallBuilder, holds_reference
+from trysquare.gateway.arguments import FROM, CallBuilder, holds_reference
 from trysquare.gateway.listing import quoted, signature
 from trysquare.gateway.models import SEPARATOR, ResultOrigin, ServerConfig, ToolDefinition
 from trysquare.gateway.results.present import present_result
@@ -59,7 +59,8 @@ async def execute(
         raise unknown_tool(servers, server, tool, inputs, builder)
 
     resolved, notes = inputs, ()
-    if holds_reference(inputs):
+    # A tool with an input of that name means the input: nothing of it is a reference.
+    if holds_reference(inputs) and f'"{FROM}"' not in dump_json(definition.input_schema):
         from trysquare.gateway.results.read import resolve_references
 
         resolved = await resolve_references(inputs, servers.results, context)
