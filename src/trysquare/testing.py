@@ -34,6 +34,7 @@ from trysquare.core.context import (
     LogLevel,
     Principal,
     SamplingRequest,
+    Visit,
 )
 from trysquare.core.declarations import Tools
 from trysquare.core.errors import NobodyToAsk
@@ -109,6 +110,53 @@ class ScriptedCaller:
         if not self._answers:
             raise AssertionError(f"The script has no answer left for: {question.message}")
         return self._answers.pop(0)
+
+
+class Person:
+    """A scripted person: answers the questions of tools in order, and records them.
+
+    It is the `elicitation_handler` of a `Client`, and the fixture `person` of the pytest plugin.
+    """
+
+    def __init__(self) -> None:
+        self._answers: list[Answer] = []
+        self.questions: list[str] = []
+        """The messages of all questions so far."""
+
+    def approve(self) -> Person:
+        """Agree to the next call that needs consent."""
+        return self._then(approve())
+
+    def decline(self) -> Person:
+        """Say no to the next question."""
+        return self._then(decline())
+
+    def cancel(self) -> Person:
+        """Close the next question without an answer."""
+        return self._then(cancel())
+
+    def answer(self, content: Mapping[str, Any] | str | float | bool | list[str]) -> Person:
+        """Fill in the next question and send it: its fields, or the value that a question for one asks for."""
+        return self._then(accept(**content) if isinstance(content, Mapping) else accept(content))
+
+    def _then(self, answer: Answer) -> Person:
+        self._answers.append(answer)
+        return self
+
+    def __call__(self, question: ElicitRequest | Visit) -> Answer:
+        self.questions.append(question.message)
+        if not self._answers:
+            raise AssertionError(
+                f"A tool asks, and the test has no answer: {question.message}\n"
+                "Say it before the call: person.approve(), person.decline() or person.answer({...})."
+            )
+        return self._answers.pop(0)
+
+    def require_all_asked(self) -> None:
+        """Fail if there are answers to questions that nobody asked."""
+        if self._answers:
+            asked = f"; asked were {self.questions}" if self.questions else ""
+            raise AssertionError(f"{len(self._answers)} scripted answers were not asked for{asked}.")
 
 
 def accept(value: Any = None, /, **content: Any) -> Answer:
