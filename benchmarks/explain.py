@@ -226,7 +226,7 @@ async def _explained(package: str, mutant: Mutant, test: str, root: Path, argume
         for each in explanation.suspects
     )
     row.size = len(str(explain_result(explained, root, test).value).encode())
-    row.slow_down = explained.cost.to_json()["slow_down"]
+    row.slow_down = round(1 + explained.cost.spent / max(float(found.get("plain_seconds", 0)), 0.001), 1)
     row.false = tuple(_false_statements(explanation, root))
     row.found = found
     row.rank()

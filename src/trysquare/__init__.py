@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from trysquare.core.call import call_tool
     from trysquare.core.context import Answer, CallContext, Principal
     from trysquare.core.declarations import Declarations, Tools
-    from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError, TrysquareError
+    from trysquare.core.errors import (
+        ConfigurationError,
+        DeclarationError,
+        ErrorCode,
+        QuestionDeclined,
+        ToolError,
+        TrysquareError,
+    )
     from trysquare.core.injection import Depends
     from trysquare.core.metadata import Consent, Example, ToolMetadata
     from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage, prompt
@@ -28,9 +35,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
     "Declarations", "Depends", "DynamicToolset", "ErrorCode", "Example", "ExtMcpToolDecorator", "Image", "Middleware",
-    "Principal", "Prompt", "PromptArgument", "PromptMessage", "Resource", "ResourceContents", "ResourceLink",
-    "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata",
-    "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "wait_for",
+    "Principal", "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents",
+    "ResourceLink", "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError",
+    "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool",
+    "wait_for",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -42,7 +50,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.call": "call_tool",
         "core.context": "Answer CallContext Principal",
         "core.declarations": "Declarations Tools",
-        "core.errors": "ConfigurationError DeclarationError ErrorCode ToolError TrysquareError",
+        "core.errors": "ConfigurationError DeclarationError ErrorCode QuestionDeclined ToolError TrysquareError",
         "core.injection": "Depends",
         "core.metadata": "Consent Example ToolMetadata",
         "core.prompts": "Prompt PromptArgument PromptMessage prompt",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import trysquare
 from trysquare import call_tool
 from trysquare.debug import DebugConfig, Explained, explain_target, open_debugger, read_target
 from trysquare.processes.supervisor import supervise
@@ -240,3 +242,27 @@ async def test_the_tool_returns_the_suspects_as_data(project: Path) -> None:
     assert result.fields["suspects"][0]["location"] == marked(project, "AGE").removeprefix(f"{project}/")
     assert result.fields["suspects"][0]["proved"]
     assert result.fields["confidence"] == "high"
+
+
+async def test_a_test_that_passes_by_itself_is_called_flaky(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    (tmp_path / "test_state.py").write_text(
+        "seen = []\n\n\ndef test_one():\n    seen.append(1)\n\n\ndef test_two():\n    assert not seen\n",
+        encoding="utf-8",
+    )
+    found = await explained("test_state.py", tmp_path)
+    localization = found.failures[0][1].localization
+    assert localization is not None
+    assert localization.found["again"] == "passed"
+    assert not found.failures[0][1].suspects
+
+
+def test_the_recorder_can_be_read_by_the_oldest_python_that_it_records() -> None:
+    folder = Path(trysquare.__file__).parent / "debug" / "recorder"
+    for file in folder.glob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"), feature_version=(3, 9))
+        checks = [
+            each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func) == "isinstance"
+        ]
+        assert not [each for each in checks if isinstance(each.args[1], ast.BinOp)], file
+        assert not [each for each in ast.walk(tree) if isinstance(each, ast.Match)], file

@@ -98,6 +98,8 @@ class Explanation:
         lost = [_aside_text(each, root) for each in self.also_raised if _is_lost(each)]
         caught = [_aside_text(each, root) for each in self.also_raised if not _is_lost(each)]
         lines = [*self._heading(root), *self._parts(root), *lost[-_MAX_OTHERS:], *self._advice(root), *self.detail]
+        if self.localization is not None and self.localization.note:
+            lines.append(self.localization.note)
         if self.suspects:
             lines[-len(self.detail) or len(lines) :] = [*self.detail, *self._suspect_lines(root, count)]
         lines += [*self._provenance(root), *caught[-_MAX_OTHERS:]]

@@ -99,6 +99,13 @@ class Localization:
         return bool(self.suspects)
 
     @property
+    def note(self) -> str:
+        """Why there are no suspects, if that says something about the test."""
+        if self.found.get("again") == "passed":
+            return "Run again by itself, it passed: it is flaky, or depends on tests that ran before it."
+        return ""
+
+    @property
     def suspects(self) -> tuple[SuspectLine, ...]:
         """The lines, the most suspect first."""
         found = cast(list[JsonObject], self.found.get("suspects") or [])
@@ -137,7 +144,10 @@ class Localization:
         reported += f"; {left} more tests were not run" if left else ""
         lines = [f"Suspects, most likely first ({reported}). Confidence: {self.confidence}."]
         if self.found.get("instead_of"):
-            lines.append(f"It reaches no code here by itself; {self.found['name']} fails too, and was used instead.")
+            other = self.found["name"]
+            lines.append(
+                f"The test starts a process and runs no code here itself. These are of {other}, which fails too:"
+            )
         for number, each in enumerate(self.suspects[:count], start=1):
             lines.append(f"{number}. {relative(each.location, root)} `{each.code}` in {each.function}")
             lines.append(f"   {each.why(failing, passing)}")

@@ -24,13 +24,14 @@ _CHANGES = frozenset(
     )
 )  # fmt: skip
 """Audit events whose texts are the paths that are changed."""
-_FORBIDDEN = frozenset(
-    {
-        "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "os.kill",
-        "os.killpg", "os.startfile", "pty.spawn", "socket.connect", "socket.sendto", "socket.sendmsg", "syslog.syslog",
-        "ctypes.dlopen",
-    }
-)  # fmt: skip
+STARTING = frozenset(
+    {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "pty.spawn"}
+)
+"""Audit events of starting a process."""
+_FORBIDDEN = STARTING | {
+    "os.kill", "os.killpg", "os.startfile", "socket.connect", "socket.sendto", "socket.sendmsg", "syslog.syslog",
+    "ctypes.dlopen",
+}  # fmt: skip
 
 can_fork = hasattr(os, "fork")
 

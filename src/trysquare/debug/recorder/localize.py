@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from trysquare.debug.recorder.forks import Forked, Guard, run_forked
+from trysquare.debug.recorder.forks import STARTING, Forked, Guard, run_forked
 from trysquare.debug.recorder.hooks import LIBRARY, Watcher
 from trysquare.debug.recorder.mutants import CannotChange, Mutation, compile_change, mutations
 from trysquare.debug.recorder.ranking import (
@@ -74,12 +74,12 @@ class Localizer:
         """All that is found out about a failing test, as JSON."""
         target = self._detailed(name)
         if target is None or target["outcome"] != "failed":
-            outcome = "nothing" if target is None else target["outcome"]
-            return {"located": False, "reason": f"run again by itself, it ended with: {outcome}"}
+            outcome = "ended the process" if target is None else target["outcome"]
+            return {"located": False, "again": outcome}
         plain = run_forked(lambda send: send(self._tests.run(name)), seconds=self._limit)
         runs = self._spectrum(name, target)
-        if not any(not self.is_test_file(file) for file, _ in runs[0].lines):
-            # It may run the program as another process; a test that fails with it may reach the code itself.
+        if target["starts_processes"] and not any(not self.is_test_file(file) for file, _ in runs[0].lines):
+            # It runs the program as another process; a test that fails with it may reach the code itself.
             other = next((each for each in runs if each.failed and each.lines and each.name != name), None)
             if other is not None and instead_of is None:
                 return self.locate(other.name, instead_of=name)
@@ -143,13 +143,15 @@ class Localizer:
 
     def _run_detailed(self, name: str) -> dict[str, Any] | None:
         def work(send: Callable[[Any], None]) -> None:
+            started: list[str] = []
+            sys.addaudithook(lambda event, _: started.append(event) if event in STARTING else None)
             coverage = DetailedCoverage(self._watcher.is_own_file)
             coverage.begin()
             try:
                 result = self._tests.run(name)
             finally:
                 detail = coverage.end()
-            send({**result, "detail": detail})
+            send({**result, "detail": detail, "starts_processes": bool(started)})
 
         found = run_forked(work, seconds=self._limit)
         return found.messages[0] if found.messages else None
