@@ -1,21 +1,16 @@
 """One tool: it greets."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from trysquare import Tools
 
-from trysquare import Result, ToolArguments, Tools
-
-tools = Tools()
+tools = Tools("hello")
 
 
-class Greet(ToolArguments):
-    name: str = Field(description="Who to greet, as they write it themselves")
-    tone: Literal["warm", "formal"] = Field("warm", description="How the greeting sounds")
-
-
-@tools.tool(category="example", use_when="the user wants to be greeted")
-async def greet(args: Greet) -> Result[str]:
+@tools.tool(use_when="the user wants to be greeted")
+def greet(
+    name: Annotated[str, "Who to greet, as they write it themselves"],
+    tone: Annotated[Literal["warm", "formal"], "How the greeting sounds"] = "warm",
+) -> str:
     """Greet a person by name."""
-    opening = "Hello" if args.tone == "warm" else "Good day"
-    return Result.ok(f"{opening}, {args.name}", instruction="Show the greeting as it is.")
+    return f"Hello, {name}" if tone == "warm" else f"Good day, {name}"

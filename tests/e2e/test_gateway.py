@@ -22,6 +22,7 @@ from mcp_types import (
 )
 
 from tests.gateway.real_servers import EXAMPLE, REPOSITORY, command, environment
+from tests.support import told
 
 pytestmark = pytest.mark.node
 MODES = ("legacy", "2026-07-28")
@@ -73,8 +74,7 @@ def _text(result: CallToolResult) -> str:
 
 
 def _told(result: CallToolResult) -> dict[str, Any]:
-    assert result.structured_content is not None
-    return result.structured_content
+    return told(result)
 
 
 async def _execute(client: Client, server: str, tool: str, **inputs: Any) -> CallToolResult:
@@ -90,8 +90,12 @@ async def test_servers_are_listed_and_their_tools_found_and_run(tmp_path: Path, 
             "mcp_files",
         ]
         listed = _told(await client.call_tool("mcp_everything", {}))
-        shown = {"name": "get-sum", "description": "Returns the sum of two numbers", "inputs": "a: num, b: num"}
-        assert shown in listed["value"]
+        [shown] = [tool for tool in listed["value"] if tool["name"] == "get-sum"]
+        assert shown["description"] == "Returns the sum of two numbers"
+        assert {name: part["type"] for name, part in shown["inputs"]["properties"].items()} == {
+            "a": "number",
+            "b": "number",
+        }
         echoed = await _execute(client, "everything", "echo", message="hello")
         assert (_text(echoed), echoed.is_error) == ("Echo: hello", False)
         assert echoed.meta is not None
