@@ -17,13 +17,8 @@ def _list(arguments: argparse.Namespace) -> None:
         (model.name, "yes" if install.is_installed(model) else "no", f"{model.size // 1_000_000} MB", model.about)
         for model in install.KNOWN.values()
     ]
-<<<<<<< HEAD
-    report, headings = [_entry(model) for model in install.KNOWN.values()], ("name", "installed", "size", "about")
-    then = f"Models are in {models_folder()}. Use one as local:NAME; search uses minilm by itself."
-=======
     report, headings = [_entry(model) for model in install.KNOWN.values()], ("NAME", "INSTALLED", "SIZE", "ABOUT")
-    then = f"Models are stored in {install.models_folder()}. Use one with --model local:NAME."
->>>>>>> main
+    then = f"Models are stored in {models_folder()}. Use one with --model local:NAME; search uses minilm by itself."
     print_listing(report, headings, rows, json=arguments.json, then=then)
 
 
@@ -44,12 +39,12 @@ def _install(arguments: argparse.Namespace) -> None:
         print(f"{model.name} is already installed.")
         return
     path = install.install_model(model, print)
-<<<<<<< HEAD
-    use = f"Use it as local:{model.name}." if model.convert is None else "Search uses it from the next start on."
-    print(f"{model.name} is in {path}. {use}")
-=======
-    print(f"Installed {model.name} in {path}. Use it with --model local:{model.name}.")
->>>>>>> main
+    use = (
+        f"Use it with --model local:{model.name}."
+        if model.convert is None
+        else "Search uses it from the next start on."
+    )
+    print(f"Installed {model.name} in {path}. {use}")
 
 
 def _is_whole(model: install.KnownModel) -> bool:
