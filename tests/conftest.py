@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.needs import SUITES, is_quick
 from trysquare.cli.terminal import HANDLER
-from trysquare.search.vectors import choose_vectors
+from trysquare.search import choose_vectors
 
 # A busy machine is slow now and then; how long an example takes says nothing about what is tested.
 settings.register_profile("trysquare", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -27,8 +27,7 @@ from trysquare.models.local.install import (
     is_installed,
     remove_model,
 )
-from trysquare.search.encoder import convert_minilm
-from trysquare.search.vectors import installed_vectors
+from trysquare.search import convert_minilm, installed_vectors
 
 PARTS = (b"first part, ", b"second part")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trysquare.search.encoder import convert_minilm
+from trysquare.search import convert_minilm
 
 if TYPE_CHECKING:
     from trysquare.search.encoder import Matrix

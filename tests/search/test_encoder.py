@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.search.stand_in import LAYERS, PIECES, WIDTH, safetensors, tiny_weights, tokenizer_json, write_tiny
-from trysquare.search.encoder import LONGEST_TEXT, MiniLM, WordPiece, convert_minilm
+from trysquare.search import LONGEST_TEXT, MiniLM, WordPiece, convert_minilm
 
 if TYPE_CHECKING:
     Doubles: TypeAlias = NDArray[np.float64]

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from tests.catalog.relevance import QUERIES, TOOLS
 from tests.gateway.requests.reading import Request, read_requests, read_servers
 from tests.search.stand_in import CountingEncoder
-from trysquare.catalog.search import ToolIndex
-from trysquare.search.index import SearchIndex, lead, split_request
-from trysquare.search.vectors import Vectors
+from trysquare.catalog import ToolIndex
+from trysquare.search import SearchIndex, Vectors, lead, split_request
 
 
 def test_a_request_for_several_things_is_split_and_one_for_one_is_not() -> None:
@@ -70,7 +69,7 @@ def test_an_encoder_that_fails_changes_nothing() -> None:
 def test_without_an_installed_encoder_a_search_does_not_import_numpy() -> None:
     code = """
 import sys
-from trysquare.catalog.search import ToolIndex
+from trysquare.catalog import ToolIndex
 from trysquare.example_tools import tools
 index = ToolIndex(tools.toolset().tools())
 print(len(index.search("add numbers", limit=1)), "numpy" in sys.modules)

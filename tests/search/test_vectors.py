@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.search.stand_in import CountingEncoder, write_tiny
-from trysquare.search.vectors import Vectors, encoder_file, installed_vectors
+from trysquare.search import Vectors, encoder_file, installed_vectors
 
 if TYPE_CHECKING:
-    from trysquare.search.encoder import Encoder, Matrix
+    from trysquare.search import Encoder
+    from trysquare.search.encoder import Matrix
 
 TEXTS = ["rename a file", "delete a branch", "weather in a city"]
 
@@ -164,7 +165,7 @@ def test_the_installed_encoder_is_used_and_there_is_none_without_its_file(own_ho
 def test_a_process_ends_although_vectors_are_being_computed() -> None:
     code = """
 import threading
-from trysquare.search.vectors import Vectors
+from trysquare.search import Vectors
 def hang():
     started.set()
     threading.Event().wait()

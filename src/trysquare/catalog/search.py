@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import is_
+from typing import Literal
 
 from trysquare.catalog.descriptions import read_authored
 from trysquare.core.json import as_list, properties_of
@@ -29,6 +30,26 @@ class Match:
     score: float
     likely: bool = False
     """Whether it probably does what the query asks for; else it is only the nearest there is."""
+
+    @property
+    def fit(self) -> Literal["likely", "unsure"]:
+        return "likely" if self.likely else "unsure"
+
+
+ALL_UNSURE = "No tool is a likely fit; these are only the nearest."
+HOW_TO_ASK = "the action and its object in a few words that a tool's description would use, such as `rename file`"
+ASK_AGAIN = f"ask for one thing at a time: {HOW_TO_ASK}"
+
+
+def doubts(matches: Sequence[Match]) -> str | None:
+    """What to say of matches of which none is likely."""
+    return None if any(match.likely for match in matches) else ALL_UNSURE
+
+
+def server_of(tool: Tool) -> str:
+    """The MCP server behind the gateway that a tool is of, or its toolset."""
+    metadata = tool.metadata
+    return metadata.category if metadata.toolset == "gateway" and metadata.category else metadata.toolset
 
 
 class ToolIndex(SearchIndex):
