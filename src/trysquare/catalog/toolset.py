@@ -242,7 +242,10 @@ def _refuse_out_of_range(args: FindTools) -> None:
         raise InvalidArguments(
             f"`limit` must be 1 to {MOST_FOUND}; got {args.limit}.",
             instruction="Send the corrected call in `next`.",
-            next={"tool": FIND, "arguments": {**args.model_dump(), "limit": min(max(args.limit, 1), MOST_FOUND)}},
+            next={
+                "tool": FIND,
+                "arguments": {**args.model_dump(exclude_defaults=True), "limit": min(max(args.limit, 1), MOST_FOUND)},
+            },
         )
     if len(args.query) > LONGEST_QUERY:
         raise InvalidArguments(
