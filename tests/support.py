@@ -7,11 +7,13 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from trysquare import ErrorCode, ToolError
 
+RESULT_KEY = "trysquare/result"
 NODE_PROJECT = Path(__file__).parent / "node"
 
 
@@ -23,6 +25,27 @@ def size(default: int, full: int) -> int:
 def quoted_names(text: str | None) -> list[str]:
     """The names in backticks, in order: what a message is about, whatever its words are."""
     return re.findall(r"`([^`]+)`", text or "")
+
+
+def about(answer: Any) -> dict[str, Any]:
+    """What an answer to `tools/call` says beside the tool's value, as a client reads it: code, next, page …"""
+    meta = answer.get("_meta") if isinstance(answer, dict) else answer.meta
+    return (meta or {}).get(RESULT_KEY, {})
+
+
+def told(answer: Any) -> dict[str, Any]:
+    """All that a client reads of an answer to `tools/call`, as one object."""
+    wire = answer if isinstance(answer, dict) else None
+    content = answer.content if wire is None else wire["content"]
+    structured = answer.structured_content if wire is None else wire.get("structuredContent")
+    failed = answer.is_error if wire is None else wire.get("isError", False)
+    texts = [getattr(block, "text", None) if wire is None else block.get("text") for block in content]
+    text = "\n".join(filter(None, texts))
+    found: dict[str, Any] = {"success": not failed, **(structured or {}), **about(answer)}
+    if failed:
+        message = text.partition(": ")[2].partition("\nInstruction: ")[0]
+        return {**found, "error": {"code": found.get("code"), "message": message}}
+    return {"value": found.get("result", structured or text), **found}
 
 
 @contextmanager

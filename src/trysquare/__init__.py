@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from trysquare.client import Client, ToolResult
     from trysquare.core.arguments import ToolArguments
     from trysquare.core.call import call_tool
+    from trysquare.core.content import Audio, EmbeddedResource, File, Image, ResourceContents, ResourceLink, Text
     from trysquare.core.context import Answer, CallContext, Principal
     from trysquare.core.declarations import Declarations, Tools
     from trysquare.core.errors import (
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from trysquare.core.metadata import Consent, Example, ToolMetadata
     from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage, prompt
     from trysquare.core.resources import Resource, ResourceTemplate
-    from trysquare.core.result import Audio, Image, ResourceContents, ResourceLink, Result, Text
+    from trysquare.core.result import Result
     from trysquare.core.threads import wait_for
     from trysquare.core.tool import Tool, tool
     from trysquare.core.toolset import CombinedToolset, DynamicToolset, StaticToolset, Toolset
@@ -34,11 +35,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
-    "Declarations", "Depends", "DynamicToolset", "ErrorCode", "Example", "ExtMcpToolDecorator", "Image", "Middleware",
-    "Principal", "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents",
-    "ResourceLink", "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError",
-    "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool",
-    "wait_for",
+    "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example", "ExtMcpToolDecorator",
+    "File", "Image", "Middleware", "Principal", "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined",
+    "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool",
+    "ToolArguments", "ToolError", "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool",
+    "http_app", "prompt", "tool", "wait_for",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -48,6 +49,7 @@ __getattr__, __dir__ = lazy_exports(
         "client": "Client ToolResult",
         "core.arguments": "ToolArguments",
         "core.call": "call_tool",
+        "core.content": "Audio EmbeddedResource File Image ResourceContents ResourceLink Text",
         "core.context": "Answer CallContext Principal",
         "core.declarations": "Declarations Tools",
         "core.errors": "ConfigurationError DeclarationError ErrorCode QuestionDeclined ToolError TrysquareError",
@@ -55,7 +57,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.metadata": "Consent Example ToolMetadata",
         "core.prompts": "Prompt PromptArgument PromptMessage prompt",
         "core.resources": "Resource ResourceTemplate",
-        "core.result": "Audio Image ResourceContents ResourceLink Result Text",
+        "core.result": "Result",
         "core.threads": "wait_for",
         "core.tool": "Tool tool",
         "core.toolset": "CombinedToolset DynamicToolset StaticToolset Toolset",

@@ -202,6 +202,8 @@ def _with_settings(toolset: Toolset, settings: Settings) -> Toolset:
 
     if (limit := settings.limits.result_characters) is not None:
         toolset = MiddlewareToolset(toolset, partial(_with_result_limit, limit=limit))
+    if not settings.limits.output_schemas:
+        toolset = MiddlewareToolset(toolset, lambda tool: replace(tool, output=None))
     return MiddlewareToolset(toolset, _with_consent) if settings.strict else toolset
 
 

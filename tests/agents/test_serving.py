@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from tests.agents.scripted import call
 from tests.models.stand_in import serving
+from tests.support import told as all_told
 from trysquare.cli.main import main
 from trysquare.core.json import JsonObject
 
@@ -126,7 +127,7 @@ async def test_an_agent_is_a_tool_over_mcp_with_a_handle_progress_and_an_outcome
             names = [tool.name for tool in (await client.list_tools()).tools]
             started = await client.call_tool("agent_reader", {"action": "start", "task": "What does it say?"})
             assert started.structured_content is not None
-            job = started.structured_content["job"]
+            job = all_told(started)["job"]
             ended = await client.call_tool(
                 "agent_reader", {"action": "wait", "job": job, "seconds": 60}, progress_callback=told
             )
@@ -135,7 +136,7 @@ async def test_an_agent_is_a_tool_over_mcp_with_a_handle_progress_and_an_outcome
     assert {"agent_builder", "agent_reviewer", "agent_debugger", "agent_triager", "agent_reader"} <= set(names)
     assert ended.structured_content is not None
     assert ended.structured_content["outcome"]["status"] == "finished"
-    assert ended.structured_content["message"] == "finished: It says hello."
+    assert all_told(ended)["message"] == "finished: It says hello."
     assert steps
     assert other.is_error
     assert unknown.is_error

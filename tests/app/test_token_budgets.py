@@ -55,11 +55,11 @@ async def test_the_guide_lists_its_reading_tools_for_at_most_600_tokens(tmp_path
     write_guide(tmp_path)
     guide = (tmp_path / "docs/guide",)
     tools = await shown(tmp_path, guide=guide)
-    assert list(tools) == ["guide_get_content", "guide_search_content", "guide_list_content"]
+    assert list(tools) == ["guide_get_content", "guide_search_content", "guide_list_content", "read_more"]
     assert all(tool.metadata.read_only for tool in tools.values())
     assert cost(tools) <= 600
     every = await shown(tmp_path, "guide=full", guide=guide)
-    assert len(every) == 18
+    assert len(every) == 19
     assert cost(every) <= 2_700
 
 

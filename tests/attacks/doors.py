@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from tests.attacks.vault import Vault
 from tests.in_process import in_process
 from tests.server.clients import served_http
+from tests.support import about
 from trysquare.catalog import with_catalog
 from trysquare.integrations.fastmcp import TrysquareProvider
 
@@ -51,8 +52,7 @@ Door: TypeAlias = Callable[[Vault, Human | None], AbstractAsyncContextManager[Ca
 
 
 def _code(result: Any) -> str | None:
-    content: Mapping[str, Any] = result.structured_content or {}
-    return content["error"]["code"] if result.is_error else None
+    return about(result)["code"] if result.is_error else None
 
 
 def _calling(client: Any) -> Call:

@@ -15,6 +15,7 @@ from tests.attacks.conftest import Attack
 from tests.gateway.dictating import TRANSPORTS, Transport, answered, dictated, entry_of, said
 from tests.gateway.opened import ADD, Gateway, Place, opened
 from tests.server.clients import client_of, text_of
+from tests.support import about, told
 from trysquare import CallContext, CombinedToolset, ErrorCode, StaticToolset, call_tool
 from trysquare.catalog import with_catalog
 from trysquare.core.resources import resource
@@ -158,11 +159,11 @@ async def test_a_name_without_a_server_goes_to_whoever_was_asked_first(
         await client.call_tool("mcp", {"action": "list", "server": "evil"})
         refused = await client.call_tool("mcp", call)
         assert refused.is_error
-        told = refused.structured_content or {}
-        assert (told["error"]["code"], told["outcome"]) == (ErrorCode.VALIDATION_MISSING_PARAM, "not_sent")
-        assert told["next"]["arguments"] == {"server": "evil", **call}
+        said = told(refused)
+        assert (said["code"], said["outcome"]) == (ErrorCode.VALIDATION_MISSING_PARAM, "not_sent")
+        assert said["next"]["arguments"] == {"server": "evil", **call}
         await client.call_tool("mcp", {"action": "list", "server": "good"})
-        still = (await client.call_tool("mcp", call)).structured_content or {}
+        still = told(await client.call_tool("mcp", call))
         assert [one["arguments"]["server"] for one in still["calls"]] == ["good", "evil"]
 
 
@@ -205,6 +206,6 @@ async def test_a_hostile_frame(
         client_of(gateway.toolset, version) as client,
     ):
         refused = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": "odd"})
-        assert (refused.structured_content or {})["error"]["code"] == ErrorCode.UPSTREAM_MALFORMED
+        assert about(refused)["code"] == ErrorCode.UPSTREAM_MALFORMED
         whole = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": "plain"})
         assert text_of(whole) == "\ufffd"

@@ -13,6 +13,7 @@ from tests.attacks.conftest import Attack
 from tests.bots.bot_folders import write_bot
 from tests.server.clients import served_http
 from tests.server.test_http import connected
+from tests.support import about
 from trysquare import call_tool
 from trysquare.bots import BotConfig, open_bot
 from trysquare.bots.workflow.runs import open_workflows
@@ -54,7 +55,7 @@ async def bot_over_http(
 
 def code_of(told: Any) -> str | None:
     """The error code of an answer, or None where the call succeeded."""
-    return ((told.structured_content or {}).get("error") or {}).get("code")
+    return about(told).get("code")
 
 
 @pytest.mark.parametrize("mode", VERSIONS)
@@ -74,7 +75,7 @@ async def test_a_token_without_the_right_does_not_restart_the_server(
         ):
             told = await client.call_tool(name, arguments)
             assert code_of(told) == "PERMISSION_DENIED"
-            assert (told.structured_content or {})["right"] == "server:restart"
+            assert about(told)["right"] == "server:restart"
     assert ended == []
 
 

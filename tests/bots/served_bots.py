@@ -13,6 +13,7 @@ import mcp_types as types
 from mcp import Client
 
 from tests.in_process import in_process
+from tests.support import told
 from trysquare.app import open_app
 from trysquare.settings import Origin, Settings
 
@@ -44,8 +45,7 @@ class BotClient:
         """Call a tool of the bot by what comes after the bot's name, and return the envelope."""
         arguments = {"parameters": parameters} if parameters else {}
         result = await self.client.call_tool(f"{self.bot}_{tool}", arguments)
-        assert result.structured_content is not None, result
-        return result.structured_content
+        return told(result)
 
     async def follow(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Send the call that an answer proposes."""
@@ -54,8 +54,7 @@ class BotClient:
     async def send(self, call: dict[str, Any]) -> dict[str, Any]:
         """Send a call that stands in an answer, as it stands there."""
         result = await self.client.call_tool(call["tool"], call["arguments"])
-        assert result.structured_content is not None, result
-        return result.structured_content
+        return told(result)
 
     def state(self) -> dict[str, Any]:
         """What the project's state file says."""

@@ -18,6 +18,7 @@ def test_the_table_shows_each_tool_with_its_tokens_and_the_sum(run: Run) -> None
         "add  tools  N  Add two numbers.",
         "remove  tools  N  Remove a thing.",
         "report  tools  N  Report twice, then finish.",
+        "read_more  page_reader  N  Next page of a long answer: send the cursor that it gave.",
     ]
     assert [line.split("  ")[0] for line in resources] == [
         "RESOURCE",
@@ -31,18 +32,18 @@ def test_the_table_shows_each_tool_with_its_tokens_and_the_sum(run: Run) -> None
 def test_what_a_module_prints_goes_to_stderr(run: Run) -> None:
     ran = run("list", "--json", "--tools", "demo_tools:tools")
     assert ran.err == "printed while imported\n"
-    assert [tool["name"] for tool in ran.json["tools"]] == ["greet", "add", "remove", "report"]
+    assert [tool["name"] for tool in ran.json["tools"]] == ["greet", "add", "remove", "report", "read_more"]
 
 
 def test_the_sum_is_the_sum_of_the_tools(run: Run) -> None:
     listing = run("list", "--json", "--tools", "demo_tools:tools").json
     assert listing["tokens"] == sum(tool["tokens"] for tool in listing["tools"])
-    assert listing["callable"] == 6
+    assert listing["callable"] == 7
 
 
 def test_the_profile_chooses_what_is_listed(run: Run) -> None:
     listing = run("list", "--json", "--profile", "search", "--tools", "demo_tools:tools").json
-    assert [tool["name"] for tool in listing["tools"]] == ["find_tools", "call_tool"]
+    assert [tool["name"] for tool in listing["tools"]] == ["read_more", "find_tools", "call_tool"]
 
 
 def test_all_shows_what_is_not_listed_too(run: Run) -> None:
@@ -52,7 +53,13 @@ def test_all_shows_what_is_not_listed_too(run: Run) -> None:
 
 def test_the_prefix_is_part_of_every_name(run: Run) -> None:
     listing = run("list", "--json", "--prefix", "demo", "--tools", "demo_tools:tools").json
-    assert [tool["name"] for tool in listing["tools"]] == ["demo_greet", "demo_add", "demo_remove", "demo_report"]
+    assert [tool["name"] for tool in listing["tools"]] == [
+        "demo_greet",
+        "demo_add",
+        "demo_remove",
+        "demo_report",
+        "demo_read_more",
+    ]
 
 
 def test_an_empty_configuration_says_what_to_do(run: Run) -> None:

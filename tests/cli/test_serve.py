@@ -56,9 +56,9 @@ async def test_over_stdio_nothing_but_the_protocol_reaches_stdout(noisy: Path, m
     server = StdioServerParameters(command=command, args=arguments, cwd=noisy)
     with anyio.fail_after(60):
         async with Client(server, mode=mode) as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["shout"]
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["shout", "read_more"]
             answer = await client.call_tool("shout", {"word": "hey"})
-    assert answer.structured_content == {"success": True, "value": "HEY"}
+    assert answer.structured_content == {"result": "HEY"}
 
 
 def test_raw_stdout_holds_json_lines_only(noisy: Path) -> None:
@@ -159,7 +159,7 @@ async def test_over_http_a_token_is_needed_once_there_is_one(run: Run, project: 
         async with httpx.AsyncClient() as http:
             refused = await http.post(address, json={})
         assert refused.status_code == 401
-        assert await names_with(address, token) == ["greet", "add", "remove", "report"]
+        assert await names_with(address, token) == ["greet", "add", "remove", "report", "read_more"]
 
 
 async def names_with(address: str, token: str) -> list[str]:
@@ -259,7 +259,7 @@ async def test_a_file_is_served_with_its_settings_and_asks_for_consent(
     server = StdioServerParameters(command=command[0], args=command[1:], cwd=project)
     with anyio.fail_after(60):
         async with Client(server, mode="2026-07-28") as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["my_remove"]
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["my_remove", "my_read_more"]
             answer = await client.call_tool("my_remove", {"what": "all"})
     assert answer.is_error
 

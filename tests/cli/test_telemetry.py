@@ -71,7 +71,7 @@ def test_a_call_over_stdio_arrives_as_a_span_at_the_collector(
         timeout=60,
         check=True,
     )
-    assert json.loads(done.stdout)["result"]["structuredContent"]["value"] == "pong"
+    assert json.loads(done.stdout)["result"]["structuredContent"]["result"] == "pong"
     path, body = received.get(timeout=30)
     assert path == "/v1/traces"
     assert b"tools/call ping" in body

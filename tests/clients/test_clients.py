@@ -121,7 +121,10 @@ def value(called: dict[str, Any] | None) -> Any:
     """The value of a call: from the structured content, or from the text where a client hands on nothing else."""
     if called is None:
         return None
-    return called["text"].split("\n")[0] if called["data"] is None else called["data"]["value"]
+    data = called["data"]
+    if data is None:
+        return called["text"].split("\n")[0]
+    return data["result"] if isinstance(data, dict) else data
 
 
 def require_lists_and_results(case: Case, target: str, report: dict[str, Any]) -> None:

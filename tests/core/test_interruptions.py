@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from tests.server.clients import served_http
+from tests.support import about
 from trysquare import Declarations, ErrorCode, ToolError, call_tool
 from trysquare.core.call import guard_crash
 from trysquare.core.errors import InputRequired
@@ -188,8 +189,7 @@ async def test_a_server_over_stdio_lives_on(tmp_path: Any, mode: Any) -> None:
                 for name in ("plain", "loop"):
                     answer = await client.call_tool(name, {"kind": kind})
                     assert answer.is_error
-                    assert answer.structured_content is not None
-                    assert answer.structured_content["error"]["code"] == "INTERNAL_ERROR"
+                    assert about(answer)["code"] == "INTERNAL_ERROR"
                 with pytest.raises(Exception, match="incident"):
                     await client.get_prompt("asked", {"kind": kind})
             with pytest.raises(Exception, match="incident"):
@@ -202,8 +202,7 @@ async def test_a_server_over_http_lives_on(raising_tools: Declarations) -> None:
         for number in range(len(KINDS)):
             for name in ("from_thread", "on_loop"):
                 answer = await client.call_tool(name, {"number": number})
-                assert answer.structured_content is not None
-                assert answer.structured_content["error"]["code"] == "INTERNAL_ERROR"
+                assert about(answer)["code"] == "INTERNAL_ERROR"
 
 
 def test_ctrl_c_ends_a_server_over_stdio_while_a_call_hangs(tmp_path: Any) -> None:

@@ -103,7 +103,8 @@ Next: {"tool":"go","arguments":{"from":2}}\
 @pytest.mark.parametrize(
     ("result", "text"),
     [
-        (Result.ok(), "Done."),
+        (Result.ok(), "Done. The tool returned no value."),
+        (Result.ok(""), ""),
         (Result.ok("plain text"), "plain text"),
         (Result.ok(False), "false"),
         (Result.ok([]), "[]"),
@@ -131,7 +132,7 @@ class Spot:
         ([Spot(2)], [{"y": 2}]),
         ({1: (2, 3)}, {"1": [2, 3]}),
         (b"text", "text"),
-        ([b"\xff\xfe"], ["__4="]),
+        ([b"\xff\xfe"], ["[application/octet-stream, 2 bytes]"]),
         (float("nan"), "NaN"),
         ([float("-inf")], ["-Infinity"]),
         ([HALF, {"k" + HALF: HALF}], ["\ufffd", {"k\ufffd": "\ufffd"}]),

@@ -13,6 +13,8 @@ from typing import Any
 
 from mcp import Client, StdioServerParameters, stdio_client
 
+from tests.support import told
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Desktop:
@@ -23,7 +25,7 @@ class Desktop:
     async def send(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its envelope, success or not."""
         answer = await self.client.call_tool(f"debug_{tool}", arguments)
-        return answer.structured_content or {}
+        return told(answer)
 
     async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool that has to succeed."""

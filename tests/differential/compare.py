@@ -2,8 +2,7 @@
 
 1. Names: `serverInfo`, its stamp in `_meta` and the `logger` of log messages name the server, and are replaced.
 2. Opaque values (`requestState`, `nextCursor`, session ids, the ids of the server's own requests) are replaced.
-3. Our envelope: our tools return `{"success": true, "value": V, ...}` as structured content. It counts as V; without a
-   value, and in an error result, as no structured content. An `outputSchema` describes the envelope and is left out.
+3. Guidance: what our results say in `_meta` beside the value of a tool, and an `outputSchema`, are left out.
 4. Texts: the message and data of an error, the text of an error result and the descriptions in lists are written by
    each server. They are compared as texts: differences are listed, but none fails. Members of an error's data that the
    protocol defines (`supported`, `requested`, `requiredCapabilities`) must be equal.
@@ -28,6 +27,7 @@ from typing import Any
 
 from tests.differential.material import Json
 from tests.differential.model import ERAS, TRANSPORTS, Era, Outcome, Transport
+from tests.support import RESULT_KEY
 
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 DEFINED_DATA = ("supported", "requested", "requiredCapabilities")
@@ -124,7 +124,7 @@ def _error(error: Json, texts: list[str]) -> Json:
 
 
 def _result(result: Json, sent_ids: tuple[Any, ...], texts: list[str]) -> Json:
-    read = _without_envelope(_without_names(result, sent_ids))
+    read = _without_guidance(_without_names(result, sent_ids))
     if isinstance(read.get("inputRequests"), dict):
         read["inputRequests"] = {key: {"params": {}, **one} for key, one in read["inputRequests"].items()}
     if read.get("isError") is False:
@@ -149,12 +149,13 @@ def _without_names(result: Json, sent_ids: tuple[Any, ...]) -> Json:
     return read
 
 
-def _without_envelope(result: Json) -> Json:
-    envelope = result.get("structuredContent")
-    if not isinstance(envelope, dict) or not isinstance(envelope.get("success"), bool):
+def _without_guidance(result: Json) -> Json:
+    meta = result.get("_meta")
+    if not isinstance(meta, dict) or RESULT_KEY not in meta:
         return result
-    rest = {name: value for name, value in result.items() if name != "structuredContent"}
-    return {**rest, "structuredContent": envelope["value"]} if "value" in envelope else rest
+    rest = {name: value for name, value in meta.items() if name != RESULT_KEY}
+    others = {name: value for name, value in result.items() if name != "_meta"}
+    return {**others, "_meta": rest} if rest else others
 
 
 def _listed(entry: Json, texts: list[str]) -> Json:

@@ -11,6 +11,7 @@ from tests.differential.material import Json
 from tests.differential.model import ERAS, LEGACY, MODERN, TRANSPORTS, Era, Exchange, Outcome, Transport
 from tests.differential.runner import table
 from tests.differential.schema import violations
+from tests.support import RESULT_KEY
 
 CALL = Exchange(name="call", method="tools/call", params={"name": "plain"})
 TEXT = {"type": "text", "text": "Hello."}
@@ -43,7 +44,7 @@ DIFFERENT = {
     "an error and a result": (error(-32600), result()),
     "another text of a result": (result(), answered(response(result={"content": []}))),
     "another value": (
-        result(structuredContent={"success": True, "value": {"a": 1}}),
+        result(structuredContent={"a": 1}),
         result(structuredContent={"a": 2}),
     ),
     "an error result": (result(isError=True), result()),
@@ -69,11 +70,8 @@ DIFFERENT = {
     "a member of its own": (result(bogus=1), result()),
 }
 ALIKE = {
-    "our envelope and no structured content": (result(structuredContent={"success": True}), result()),
-    "our envelope around the value": (
-        result(structuredContent={"success": True, "value": {"a": 1}}),
-        result(structuredContent={"a": 1}),
-    ),
+    "our guidance": (result(_meta={RESULT_KEY: {"instruction": "x"}}), result()),
+    "our guidance beside other words": (result(_meta={RESULT_KEY: {}, "a/b": 1}), result(_meta={"a/b": 1})),
     "a default": (result(isError=False), result()),
     "a refusal without a message": (
         answered(statuses=(405,)),

@@ -15,6 +15,7 @@ from mcp.client import ClientRequestContext
 
 from tests.docs.pages import ROOT, read_page
 from tests.docs.runner import project_of, reader_environment
+from tests.support import told
 
 ERAS = ["legacy", "2026-07-28"]
 
@@ -47,12 +48,12 @@ def copied(example: str, folder: Path) -> Path:
 
 
 async def called(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
-    return (await client.call_tool(tool, arguments)).structured_content or {}
+    return told(await client.call_tool(tool, arguments))
 
 
 async def test_hello_greets_through_a_client(tmp_path: Path) -> None:
     async with served(copied("hello", tmp_path), era="legacy") as client:
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["greet"]
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["greet", "read_more"]
         assert (await called(client, "greet", name="Ada"))["value"] == "Hello, Ada"
 
 

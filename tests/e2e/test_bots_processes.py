@@ -12,6 +12,7 @@ from mcp import Client, StdioServerParameters
 
 from tests.bots.served_bots import STORY_BOT
 from tests.e2e.stdio_process import REPOSITORY
+from tests.support import told
 
 
 def server(project: Path, *options: str) -> StdioServerParameters:
@@ -24,8 +25,7 @@ def server(project: Path, *options: str) -> StdioServerParameters:
 async def call(client: Client, tool: str, **parameters: Any) -> dict[str, Any]:
     """The envelope of a call of a tool of the bot."""
     result = await client.call_tool(f"story_bot_{tool}", {"parameters": parameters})
-    assert result.structured_content is not None
-    return result.structured_content
+    return told(result)
 
 
 async def test_another_server_goes_on_where_the_first_one_stood(tmp_path: Path) -> None:

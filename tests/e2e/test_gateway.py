@@ -22,6 +22,7 @@ from mcp_types import (
 )
 
 from tests.gateway.real_servers import EXAMPLE, REPOSITORY, command, environment
+from tests.support import told
 
 pytestmark = pytest.mark.node
 MODES = ("legacy", "2026-07-28")
@@ -73,8 +74,7 @@ def _text(result: CallToolResult) -> str:
 
 
 def _told(result: CallToolResult) -> dict[str, Any]:
-    assert result.structured_content is not None
-    return result.structured_content
+    return told(result)
 
 
 async def _execute(client: Client, server: str, tool: str, **inputs: Any) -> CallToolResult:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.stdio_process import StdioProcess, started_process
 from tests.gateway.real_servers import REPOSITORY
-from tests.support import size
+from tests.support import size, told
 from trysquare.core.json import JsonObject
 from trysquare.store.call_ledger import CallLedger
 
@@ -92,19 +92,19 @@ async def test_a_call_with_a_key_is_not_sent_again_after_the_gateway_was_killed(
         assert again["_meta"]["trysquare/origin"]["replayed"] is True
         lost = await ask(server, request(2, "hang", "", request_key="lost"))
         assert lost["isError"] is True
-        assert lost["structuredContent"]["outcome"] == "sent_unknown"
+        assert told(lost)["outcome"] == "sent_unknown"
 
 
 async def test_a_large_result_goes_from_server_to_server_without_the_client(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         await begin(server)
-        large = (await ask(server, request(1, "large", "200000")))["structuredContent"]
+        large = told(await ask(server, request(1, "large", "200000")))
         assert large["value"]["bytes"] > 200_000
         assert len(json.dumps(large)) < 5_000
         handle = large["value"]["handle"]
-        back = (await ask(server, request(2, "echo", {"$from": handle})))["structuredContent"]
+        back = told(await ask(server, request(2, "echo", {"$from": handle})))
         assert back["value"]["bytes"] == large["value"]["bytes"]
         wanted = {"handle": back["value"]["handle"], "offset": 199_990}
         part = {"name": "mcp_toy", "arguments": {"action": "read", "tool_inputs": wanted}}
-        read = (await server.ask("tools/call", part, 3))["result"]["structuredContent"]
+        read = told((await server.ask("tools/call", part, 3))["result"])
         assert read["value"] == {"text": "x" * 10}

@@ -32,6 +32,7 @@ from tests.e2e.servers import served_over_http
 from tests.e2e.stdio_process import REPOSITORY
 from tests.guide.opened import opened, write_guide
 from tests.in_process import in_process, transport_to
+from tests.support import told as all_told
 from trysquare.core.json import JsonObject
 from trysquare.server import build_server
 
@@ -87,8 +88,7 @@ def shop(tmp_path: Path) -> Path:
 
 async def told(client: Client, tool: str, **arguments: object) -> JsonObject:
     result = await client.call_tool(f"guide_{tool}", arguments)
-    assert result.structured_content is not None
-    return result.structured_content
+    return all_told(result)
 
 
 async def text_at(client: Client, uri: str) -> str:

@@ -14,7 +14,7 @@ from tests.e2e.inspector import FAILED_CALL, NOT_PORTABLE, Era, inspected
 from tests.e2e.offered_tools import PIXEL, tools
 from tests.e2e.servers import served_over_http
 from tests.e2e.stdio_process import started_process
-from trysquare.core.json import JsonObject
+from tests.support import about
 
 pytestmark = pytest.mark.node
 
@@ -69,13 +69,12 @@ def _call(name: str, arguments: str) -> list[str]:
 
 @eras
 @transports
-async def test_a_call_brings_the_envelope_and_its_text(era: Era, transport: str) -> None:
+async def test_a_call_brings_the_value_and_its_text(era: Era, transport: str) -> None:
     async with target_of(transport) as target:
         seen = await inspected(target, era, *_call("greet", '{"name": "Ada", "tone": "formal"}'))
     assert seen.code == 0, seen
-    envelope: JsonObject = seen.result["structuredContent"]
-    assert envelope["value"] == "Good day, Ada"
-    assert envelope["instruction"] == "Show the greeting as it is."
+    assert seen.result["structuredContent"] == {"result": "Good day, Ada"}
+    assert about(seen.result) == {"instruction": "Show the greeting as it is."}
     assert seen.result["content"][0]["text"].startswith("Good day, Ada")
 
 
@@ -94,7 +93,7 @@ async def test_a_misspelt_argument_brings_the_corrected_call(era: Era, transport
         seen = await inspected(target, era, *_call("greet", '{"nam": "Ada"}'))
     assert seen.code == FAILED_CALL, seen
     assert seen.result["isError"] is True
-    assert seen.result["structuredContent"]["next"] == {"tool": "greet", "arguments": {"name": "Ada"}}
+    assert about(seen.result)["next"] == {"tool": "greet", "arguments": {"name": "Ada"}}
 
 
 @eras
@@ -104,7 +103,7 @@ async def test_the_command_serves_over_http_until_it_is_interrupted(era: Era) ->
         [address] = re.findall(r"http://127\.0\.0\.1:\d+/mcp", process.stderr.decode("utf-8"))
         target = ["--transport", "http", "--server-url", address]
         seen = await inspected(target, era, *_call("greet", '{"name": "Ada"}'))
-        assert seen.result["structuredContent"]["value"] == "Hello, Ada"
+        assert seen.result["structuredContent"]["result"] == "Hello, Ada"
         assert await process.interrupt() == INTERRUPTED
     assert process.lines == []
     assert "Traceback" not in process.stderr.decode("utf-8")

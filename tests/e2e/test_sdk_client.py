@@ -25,6 +25,7 @@ from tests.e2e.servers import served_over_http
 from tests.e2e.stdio_process import REPOSITORY
 from tests.e2e.test_inspector import NAMES, OURS
 from tests.in_process import in_process
+from tests.support import about
 
 MODES = ("legacy", "2026-07-28", "auto")
 TRANSPORTS = ("memory", "stdio", "http")
@@ -66,15 +67,14 @@ async def _require_calls(client: Client) -> None:
     greeted = await client.call_tool("greet", {"name": "Ada"})
     assert not greeted.is_error
     assert greeted.structured_content is not None
-    assert greeted.structured_content["value"] == "Hello, Ada"
+    assert greeted.structured_content["result"] == "Hello, Ada"
     wrong = await client.call_tool("total", {"amount": [1, 2]})
     assert wrong.is_error
-    assert wrong.structured_content is not None
-    healed = wrong.structured_content["next"]
+    healed = about(wrong)["next"]
     assert healed == {"tool": "total", "arguments": {"amounts": [1, 2]}}
     right = await client.call_tool(healed["tool"], healed["arguments"])
     assert right.structured_content is not None
-    assert right.structured_content["value"] == 3
+    assert right.structured_content["result"] == 3
     failed = await client.call_tool("fail", {"reason": "rain"})
     assert failed.is_error
     [text] = failed.content
@@ -97,7 +97,7 @@ async def _require_questions_and_progress(client: Client) -> None:
         steps.clear()
     confirmed = await client.call_tool("confirm", {"question": "Sure?"})
     assert confirmed.structured_content is not None
-    assert confirmed.structured_content["value"] == "accept: True"
+    assert confirmed.structured_content["result"] == "accept: True"
 
 
 async def _require_cancellation(client: Client) -> None:
@@ -112,7 +112,7 @@ async def _require_cancellation(client: Client) -> None:
     await asyncio.wait([call])
     cancelled = await client.call_tool("await_cancelled", {})
     assert cancelled.structured_content is not None
-    assert cancelled.structured_content["value"] == "first"
+    assert cancelled.structured_content["result"] == "first"
 
 
 async def _require_prompts(client: Client) -> None:

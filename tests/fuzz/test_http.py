@@ -51,7 +51,7 @@ async def fuzzed_server(caplog: pytest.LogCaptureFixture) -> AsyncGenerator[int]
 async def _require_good_call(port: int, number: int) -> None:
     reply = await exchanged(good_call(number, f"127.0.0.1:{port}"), port)
     [message] = [message for message in reply.messages() if message.get("id") == number]
-    assert message["result"]["structuredContent"]["value"] == number + 1
+    assert message["result"]["structuredContent"]["result"] == number + 1
 
 
 def _require_harmless(request: RawRequest, reply: Reply) -> None:

@@ -111,4 +111,4 @@ async def _require_good_call(talk: Conversation, era: str, number: int) -> None:
     if era == "2026-07-28":
         params["_meta"] = modern_meta()
     answer = await talk.ask("tools/call", params, f"good-{number}")
-    assert answer["result"]["structuredContent"]["value"] == number + 1, answer
+    assert answer["result"]["structuredContent"]["result"] == number + 1, answer

@@ -55,7 +55,7 @@ async def _require_good_call(process: StdioProcess, era: str, number: int) -> No
     if era == "2026-07-28":
         params["_meta"] = modern_meta()
     answer = await process.ask("tools/call", params, f"good-{number}")
-    assert answer["result"]["structuredContent"]["value"] == number + 1, answer
+    assert answer["result"]["structuredContent"]["result"] == number + 1, answer
 
 
 async def test_random_frames_do_no_harm(server: tuple[StdioProcess, str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.gateway.dictating import TRANSPORTS, Transport, answered, dictated, said
 from tests.gateway.opened import Gateway
 from tests.server.clients import client_of, text_of
+from tests.support import about
 from trysquare import ErrorCode
 from trysquare.cli.gateway import outcome_of
 from trysquare.gateway import ServerConfig
@@ -88,8 +89,7 @@ async def test_an_answer_that_cannot_be_passed_on_is_refused_at_once(tmp_path: P
                 result = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": "odd"})
                 plain = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": "plain"})
             assert result.is_error
-            told = result.structured_content or {}
-            assert (told["error"]["code"], told["outcome"]) == (ErrorCode.UPSTREAM_MALFORMED, "done")
+            assert (about(result)["code"], about(result)["outcome"]) == (ErrorCode.UPSTREAM_MALFORMED, "done")
             assert text_of(plain) == "plain"
 
 

@@ -16,6 +16,7 @@ import pytest
 from tests.gateway.asking_server import SAMPLING
 from tests.gateway.opened import Gateway, Place, opened
 from tests.server.clients import client_of, text_of
+from tests.support import told
 
 SCRIPT = Path(__file__).with_name("asking_server.py")
 FRONTS = pytest.mark.parametrize("version", ["legacy", "2026-07-28"])
@@ -73,12 +74,12 @@ async def test_a_page_to_open_reaches_the_user(tmp_path: Path, version: str, era
         client_of(gateway.toolset, version, elicitation_callback=visit) as client,
     ):
         result = await client.call_tool("mcp_far", _call("visit"))
-        told = (await client.call_tool("mcp_far", _call("must_visit"))).structured_content or {}
+        said = told(await client.call_tool("mcp_far", _call("must_visit")))
     assert '"accept"' in text_of(result)
     [shown] = seen
     assert isinstance(shown, types.ElicitRequestURLParams)
     assert (shown.url, shown.message) == ("https://example.com/in", "far asks: Sign in")
-    assert [page["url"] for page in told["pages"]] == ["https://example.com/in"]
+    assert [page["url"] for page in said["pages"]] == ["https://example.com/in"]
 
 
 @BACKS
@@ -138,5 +139,5 @@ async def test_log_messages_reach_the_client_under_the_servers_name(tmp_path: Pa
 @BACKS
 async def test_the_instructions_of_a_server_are_quoted_as_its_own(tmp_path: Path, version: str, era: str) -> None:
     async with asking(tmp_path, era) as gateway, client_of(gateway.toolset, version) as client:
-        told = (await client.call_tool("mcp_far", {"action": "list"})).structured_content or {}
-    assert (told["server"], told["server_says"]) == ("far", "Be kind.")
+        said = told(await client.call_tool("mcp_far", {"action": "list"}))
+    assert (said["server"], said["server_says"]) == ("far", "Be kind.")

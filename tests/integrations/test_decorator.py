@@ -64,7 +64,7 @@ class TestToolNameDecoration:
         declared = Declarations()
         ExtMcpToolDecorator(declared, prefix="guide").tool()(greet)
         served = with_middleware(declared.toolset(), MiddlewareConfig(prefix="guide"))
-        assert [made.name for made in served.tools()] == ["guide_greet"]
+        assert [made.name for made in served.tools()] == ["guide_greet", "guide_read_more"]
 
     def test_any_registrar_will_do(self) -> None:
         class Names:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
+from pydantic import BaseModel
 
 from trysquare import (
     CallContext,
@@ -20,11 +22,10 @@ from trysquare import (
     Text,
     Tool,
     ToolError,
-    Toolset,
     tool,
 )
 from trysquare.core.cache import MemoryHandles
-from trysquare.middleware.pagination import RESULTS, paginate_results
+from trysquare.middleware.pagination import RESULTS, page_reader, paginate_results
 from trysquare.testing import call, make_context
 
 
@@ -38,10 +39,18 @@ def answering(value: Any, *, limit: int | None = 400, name: str = "look") -> Too
 async def all_pages(made: Tool, context: CallContext) -> list[Result[Any]]:
     """The first answer and every page after it, by the calls that the answers propose."""
     pages = [await call(made, made.name, context=context)]
-    while cursor := pages[-1].fields.get("page", {}).get("cursor"):
-        assert pages[-1].next == {"tool": made.name, "arguments": {"cursor": cursor}}
-        pages.append(await call(made, made.name, cursor=cursor, context=context))
+    while cursor := (pages[-1].page or {}).get("cursor"):
+        assert pages[-1].next == {"tool": "read_more", "arguments": {"cursor": cursor}}
+        pages.append(await read_on(cursor, context))
     return pages
+
+
+async def read_on(cursor: Any, context: CallContext) -> Result[Any]:
+    return await call(page_reader(), "read_more", {"cursor": cursor}, context=context)
+
+
+async def first_cursor(made: Tool, context: CallContext) -> str:
+    return ((await call(made, made.name, context=context)).page or {})["cursor"]
 
 
 async def read(uri: str, context: CallContext) -> ResourceContents:
@@ -61,13 +70,13 @@ async def test_a_long_answer_of_another_server_is_read_and_paged() -> None:
     assert (await call(answering(Result.relay(short)), "look")).relayed is not None
     first = await call(answering(Result.relay(long)), "look")
     assert first.relayed is None
-    assert first.fields["page"]["total"] == {"characters": 1000, "lines": 1}
+    assert (first.page or {})["total"] == {"characters": 1000, "lines": 1}
 
 
 async def test_a_long_text_becomes_a_head_counts_and_a_way_on() -> None:
     text = "".join(f"line {number}\n" for number in range(200))
     result = await call(answering(text), "look")
-    handle = result.fields["page"]["cursor"].partition(".")[0]
+    handle = (result.page or {})["cursor"].partition(".")[0]
     envelope = json.loads(result.to_json_str().replace(handle, "HANDLE"))
     assert envelope.pop("instruction")
     assert envelope == snapshot(
@@ -82,11 +91,11 @@ line 4
 line 5
 line 6
 """,
-            "next": {"tool": "look", "arguments": {"cursor": "HANDLE.2"}},
+            "next": {"tool": "read_more", "arguments": {"cursor": "HANDLE.2"}},
             "page": {
                 "number": 1,
                 "of": 7,
-                "part": "/value",
+                "part": "/result",
                 "shown": {"characters": 49, "lines": 7},
                 "total": {"characters": 1690, "lines": 200},
                 "cursor": "HANDLE.2",
@@ -109,9 +118,9 @@ async def test_pages_of_a_list_hold_every_item_once(items: list[Any]) -> None:
     is_long = len(json.dumps(items, ensure_ascii=False, separators=(",", ":"))) > 450
     answer = Result.ok(items) if is_long else Result.ok([*items, "x" * 100] * 5)
     pages = await all_pages(answering(answer), make_context())
-    shown = [page.fields["page"]["shown"]["items"] for page in pages]
+    shown = [(page.page or {})["shown"]["items"] for page in pages]
     assert [item for page in pages for item in page.value or []] == answer.value
-    assert sum(shown) == pages[0].fields["page"]["total"]["items"]
+    assert sum(shown) == (pages[0].page or {})["total"]["items"]
 
 
 async def test_the_tool_runs_once_however_many_pages_are_read() -> None:
@@ -128,7 +137,7 @@ async def test_the_tool_runs_once_however_many_pages_are_read() -> None:
 async def test_pages_can_be_read_as_resources() -> None:
     context, text = make_context(), "".join(f"line {number}\n" for number in range(300))
     first = await call(answering(text), "look", context=context)
-    handle, pages = first.fields["page"]["cursor"].partition(".")[0], first.fields["page"]["of"]
+    handle, pages = (first.page or {})["cursor"].partition(".")[0], (first.page or {})["of"]
     addresses = [f"trysquare://results/{handle}", *(f"trysquare://results/{handle}.{n}" for n in range(2, pages + 1))]
     contents = [await read(address, context) for address in addresses]
     assert "".join(one.text or "" for one in contents) == text
@@ -138,8 +147,8 @@ async def test_pages_can_be_read_as_resources() -> None:
 async def test_a_rooms_own_fields_keep_their_places_on_every_page() -> None:
     result = Result.ok(fields={"output": "z" * 2000, "status": "done"})
     first, second, *_ = await all_pages(answering(result), make_context())
-    assert (first.fields["status"], first.fields["page"]["part"]) == ("done", "/output")
-    assert (set(second.fields["output"]), second.fields["page"]["continues"]) == ({"z"}, "/output")
+    assert (first.fields["status"], (first.page or {})["part"]) == ("done", "/output")
+    assert (set(second.fields["output"]), (second.page or {})["continues"]) == ({"z"}, "/output")
 
 
 async def test_a_long_error_is_paged_too_and_stays_a_failure() -> None:
@@ -191,59 +200,47 @@ async def test_no_limit_leaves_the_answer_and_the_schema_as_they_are() -> None:
     assert made.input_schema["properties"] == {}
 
 
-async def required(path: str, cursor: int = 0) -> str:
-    return path * 1000
-
-
-async def test_the_schema_gains_an_optional_cursor() -> None:
-    async def plain(path: str) -> str:
+async def test_the_schema_is_the_authors_own() -> None:
+    async def plain(path: str, cursor: int = 0) -> str:
         return path
 
-    schema = paginate_results(tool(plain)).input_schema
-    assert schema["properties"]["cursor"]["type"] == "string"
-    assert schema["properties"]["cursor"]["description"]
-    assert (schema["required"], schema["additionalProperties"]) == (["path"], False)
+    assert paginate_results(tool(plain)).input_schema == tool(plain).input_schema
 
 
-async def test_a_tool_with_a_cursor_of_its_own_gets_another_name_for_ours() -> None:
-    made = paginate_results(tool(required, result_limit=400))
-    assert list(made.input_schema["properties"]) == ["path", "cursor", "page_cursor"]
-    first = await call(made, "required", path="ab")
-    assert list((first.next or {})["arguments"]) == ["path", "page_cursor"]
+async def test_what_cannot_be_long_is_not_paged() -> None:
+    async def count() -> int:
+        return 3
 
-
-async def test_a_call_that_nests_its_cursor_is_understood() -> None:
-    context, made = make_context(), answering("x" * 2000)
-    first = await call(made, "look", context=context)
-    second = await call(made, "look", args={"cursor": first.fields["page"]["cursor"]}, context=context)
-    assert second.fields["page"]["number"] == 2
-
-
-async def test_an_absent_cursor_may_be_sent_as_null() -> None:
-    assert (await call(answering("short"), "look", cursor=None)).value == "short"
+    made = tool(count)
+    assert paginate_results(made) is made
+    assert not made.may_be_paged
 
 
 @pytest.mark.parametrize("cursor", ["", "nonsense.x", ".2", "a.-1", "a." + "9" * 30, 7, ["a"], {"b": 1}])
 async def test_a_cursor_that_no_answer_gave_is_refused_clearly(cursor: Any) -> None:
-    result = await call(answering("x" * 2000), "look", cursor=cursor)
+    result = await read_on(cursor, make_context())
     assert result.code in (ErrorCode.VALIDATION_INVALID_PARAM, ErrorCode.HANDLE_NOT_FOUND)
     assert result.instruction
 
 
 async def test_a_page_past_the_last_is_refused_with_the_range() -> None:
-    context, made = make_context(), answering("x" * 2000)
-    handle = (await call(made, "look", context=context)).fields["page"]["cursor"].partition(".")[0]
-    result = await call(made, "look", cursor=f"{handle}.99", context=context)
-    assert "pages 1 to" in (result.error or "")
+    context = make_context()
+    handle = (await first_cursor(answering("x" * 2000), context)).partition(".")[0]
+    assert "pages 1 to" in ((await read_on(f"{handle}.99", context)).error or "")
+
+
+async def test_the_address_of_a_page_is_as_good_as_its_cursor() -> None:
+    context = make_context()
+    cursor = await first_cursor(answering("x" * 2000), context)
+    assert ((await read_on(f"trysquare://results/{cursor}", context)).page or {})["number"] == 2
 
 
 async def test_somebody_elses_cursor_does_not_exist() -> None:
     handles = MemoryHandles()
     mine = CallContext(principal=make_context(principal="ada").principal, handles=handles)
     theirs = CallContext(principal=make_context(principal="eve").principal, handles=handles)
-    made = answering("x" * 2000)
-    cursor = (await call(made, "look", context=mine)).fields["page"]["cursor"]
-    assert (await call(made, "look", cursor=cursor, context=theirs)).code == ErrorCode.HANDLE_NOT_FOUND
+    cursor = await first_cursor(answering("x" * 2000), mine)
+    assert (await read_on(cursor, theirs)).code == ErrorCode.HANDLE_NOT_FOUND
     with pytest.raises(ToolError):
         await read(f"trysquare://results/{cursor}", theirs)
 
@@ -251,18 +248,41 @@ async def test_somebody_elses_cursor_does_not_exist() -> None:
 async def test_a_cursor_ends_with_its_lifetime() -> None:
     now = [0.0]
     context = CallContext(handles=MemoryHandles(clock=lambda: now[0]))
-    made = answering("x" * 2000)
-    cursor = (await call(made, "look", context=context)).fields["page"]["cursor"]
+    cursor = await first_cursor(answering("x" * 2000), context)
     now[0] = 3601.0
-    assert (await call(made, "look", cursor=cursor, context=context)).code == ErrorCode.HANDLE_NOT_FOUND
+    assert (await read_on(cursor, context)).code == ErrorCode.HANDLE_NOT_FOUND
 
 
-async def test_a_cursor_belongs_to_its_tool() -> None:
-    context = make_context()
-    toolset: Toolset = StaticToolset([answering("x" * 2000), answering("y" * 2000, name="other")])
-    cursor = (await call(toolset, "look", context=context)).fields["page"]["cursor"]
-    result = await call(toolset, "other", cursor=cursor, context=context)
-    assert "`look`" in (result.error or "")
+class Row(BaseModel):
+    number: int
+    text: str
+
+
+class Report(BaseModel):
+    title: str
+    rows: list[Row]
+
+
+async def test_a_page_of_a_typed_value_fits_the_output_schema() -> None:
+    async def rows() -> list[Row]:
+        return [Row(number=number, text="row") for number in range(200)]
+
+    made = paginate_results(tool(rows, result_limit=400))
+    first = await call(made, "rows")
+    jsonschema.validate(first.structured, made.output_schema or {})
+    assert first.structured is not None
+    assert first.structured["next"] == first.next
+    assert len(first.structured["result"]) == (first.page or {})["shown"]["items"]
+
+
+async def test_a_typed_value_of_which_no_part_fits_is_structured_content_as_a_whole() -> None:
+    async def report() -> Report:
+        return Report(title="t" * 2000, rows=[Row(number=1, text="r" * 900)])
+
+    made = paginate_results(tool(report, result_limit=400))
+    first = await call(made, "report")
+    assert first.structured == (await report()).model_dump()
+    assert (first.page or {})["structured"] == "whole"
 
 
 class FullHandles(MemoryHandles):

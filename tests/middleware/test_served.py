@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from tests.in_process import in_process
+from tests.support import about
 from trysquare import Consent, StaticToolset, Toolset, tool
 from trysquare.middleware import MiddlewareConfig, with_middleware
 from trysquare.server import ServeOptions
@@ -82,7 +83,7 @@ async def test_a_person_who_does_not_agree_is_obeyed(approvals: StoredApprovals,
     async with client_of(disk.toolset(approvals), era, elicitation_callback=person) as client:
         result = await client.call_tool("disk_wipe", {"path": "/tmp/a"})
     assert (result.is_error, disk.deleted) == (True, [])
-    assert (result.structured_content or {})["error"]["code"] == "CONSENT_REFUSED"
+    assert about(result)["code"] == "CONSENT_REFUSED"
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -90,7 +91,7 @@ async def test_a_client_that_cannot_ask_gets_the_command_for_the_person(approval
     disk = Disk()
     async with client_of(disk.toolset(approvals), era) as client:
         refused = await client.call_tool("disk_wipe", {"path": "/tmp/a"})
-        approval = (refused.structured_content or {})["approval"]
+        approval = about(refused)["approval"]
         assert approval["command"] == f"trysquare approve {approval['code']}"
         assert disk.deleted == []
         approvals.approve(approval["code"], by="ada")
@@ -107,16 +108,16 @@ async def test_a_long_answer_is_read_to_its_end_by_cursor_and_by_resource(era: s
 
     toolset = with_middleware(StaticToolset([tool(report, result_limit=4000)]), MiddlewareConfig(prefix="a"))
     async with client_of(toolset, era) as client:
-        [listed] = (await client.list_tools()).tools
-        assert "cursor" in listed.input_schema["properties"]
+        report, reader = (await client.list_tools()).tools
+        assert (report.input_schema["properties"], reader.name) == ({}, "a_read_more")
         answers = [(await client.call_tool("a_report", {})).structured_content or {}]
         while "next" in answers[-1]:
             following = answers[-1]["next"]
             answers.append((await client.call_tool(following["tool"], following["arguments"])).structured_content or {})
-        handle = answers[0]["page"]["cursor"].partition(".")[0]
+        handle = answers[0]["next"]["arguments"]["cursor"].partition(".")[0]
         addresses = [f"trysquare://results/{handle}.{number}" for number in range(1, len(answers) + 1)]
         pages = [(await client.read_resource(address)).contents[0] for address in addresses]
-    assert "".join(answer["value"] for answer in answers) == text
+    assert "".join(answer["result"] for answer in answers) == text
     assert "".join(page.text for page in pages if isinstance(page, types.TextResourceContents)) == text
 
 

@@ -192,7 +192,7 @@ async def test_paging_asks_nobody_and_runs_nothing_since_limited_is_outside_cons
     first = await call(toolset, "a_report", size=2000, context=context)
     assert first.next is not None
     second = await call(toolset, first.next["tool"], first.next["arguments"], context=context)
-    assert (second.fields["page"]["number"], approvals.asked) == (2, 1)
+    assert ((second.page or {})["number"], approvals.asked) == (2, 1)
 
 
 async def test_prompts_call_tools_limited_and_consented_and_nothing_more(caplog: pytest.LogCaptureFixture) -> None:
@@ -207,7 +207,7 @@ async def test_prompts_call_tools_limited_and_consented_and_nothing_more(caplog:
     meter = CallMetrics()
     tools = StaticToolset([tool(long, result_limit=400), tool(wipe, consent=Consent(question="Wipe?"))])
     toolset = internal_toolset(tools, MiddlewareConfig(prefix="guide", meter=meter))
-    assert (await call(toolset, "long")).fields["page"]["of"] > 1
+    assert ((await call(toolset, "long")).page or {})["of"] > 1
     assert (await call(toolset, "wipe")).code == ErrorCode.CONSENT_REQUIRED
     assert (caplog.messages, meter.times()) == ([], [])
 

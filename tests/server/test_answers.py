@@ -41,7 +41,7 @@ async def test_a_question_ends_the_call_and_the_answer_continues_it() -> None:
         assert list(again.input_requests or {}) == ["second"]
         second = {"second": types.ElicitResult(action="accept", content={"word": "cold"})}
         done = await _try(client, "rain", second, again.request_state)
-    assert done.structured_content == {"success": True, "value": "wet cold"}
+    assert done.structured_content == {"result": "wet cold"}
 
 
 async def test_an_answer_without_the_state_is_asked_for_again() -> None:
@@ -221,7 +221,7 @@ async def test_a_tool_may_ask_for_several_things_at_once(mode: str) -> None:
     async with client_of(StaticToolset([tool(gather)]), mode, **callbacks) as client:
         result = await client.call_tool("gather", {})
     assert result.structured_content is not None
-    assert result.structured_content["value"] == {
+    assert result.structured_content == {
         "word": {"word": "rain"},
         "text": {"text": "hello", "model": "m"},
         "folders": {"roots": [{"uri": "file:///home"}]},

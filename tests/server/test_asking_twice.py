@@ -14,6 +14,7 @@ from mcp import Client
 
 from tests.in_process import in_process
 from tests.server.clients import served_http
+from tests.support import about
 from trysquare import CallContext, Consent, StaticToolset, tool, wait_for
 from trysquare.integrations.fastmcp import TrysquareProvider
 
@@ -144,7 +145,7 @@ async def _sent(server: Any, name: str, mode: Any, user: User) -> Any:
         sampling_callback=user.sample,
         list_roots_callback=user.roots,
     ) as client:
-        return (await client.call_tool(name, {})).structured_content
+        return await client.call_tool(name, {})
 
 
 async def through_fastmcp(function: Callable[..., Any], mode: Any, user: User, **options: Any) -> Any:
@@ -156,7 +157,7 @@ async def through_fastmcp(function: Callable[..., Any], mode: Any, user: User, *
         sampling_handler=user.sample_in_fastmcp,
         roots=["file:///home"],
     ) as client:
-        return (await client.call_tool(function.__name__, {}, raise_on_error=False)).structured_content
+        return await client.call_tool(function.__name__, {}, raise_on_error=False)
 
 
 servers = pytest.mark.parametrize("send", [through_our_server, through_fastmcp])
@@ -170,7 +171,7 @@ async def test_every_question_gets_its_own_answer_once(
 ) -> None:
     user = User()
     result = await send(function, mode, user)
-    assert result["value"] == EXPECTED[function]
+    assert result.structured_content["result"] == EXPECTED[function]
     assert len(user.asked) == sum(expected.startswith("w") for expected in EXPECTED[function])
 
 
@@ -182,7 +183,7 @@ async def test_questions_at_the_same_time(send: Callable[..., Any], mode: str, f
     user = User()
     result = await send(function, mode, user)
     answers = dict(zip(user.asked, ("w1", "w2", "w3"), strict=True))
-    assert result["value"] == [answers[f"Question {name}?"] for name in "abc"]
+    assert result.structured_content["result"] == [answers[f"Question {name}?"] for name in "abc"]
 
 
 @servers
@@ -190,7 +191,7 @@ async def test_questions_at_the_same_time(send: Callable[..., Any], mode: str, f
 async def test_consent_and_questions_of_its_own(send: Callable[..., Any], mode: str) -> None:
     user = User()
     result = await send(two_questions, mode, user, consent=Consent(question="May it ask?"))
-    assert result["value"] == ["w1", "w2"]
+    assert result.structured_content["result"] == ["w1", "w2"]
     assert [message.partition("\n")[0] for message in user.asked] == ["May it ask?", "First?", "Second?"]
 
 
@@ -204,7 +205,7 @@ async def test_an_answer_is_not_used_for_another_schema_when_the_tool_goes_anoth
         return dict((await context.ask("Which?", next(schemas))).content)
 
     result = await send(changing, "2026-07-28", User())
-    assert result["value"] == {"number": 2}
+    assert result.structured_content == {"number": 2}
 
 
 @versions
@@ -213,4 +214,4 @@ async def test_a_schema_that_is_not_one_is_refused_over_the_wire_as_in_a_test(mo
         return (await context.ask("Sure?", dict)).action  # pyright: ignore[reportArgumentType]
 
     result = await through_our_server(wrong, mode, User())
-    assert result["error"]["code"] == "VALIDATION_INVALID_REQUEST"
+    assert about(result)["code"] == "VALIDATION_INVALID_REQUEST"

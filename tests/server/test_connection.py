@@ -70,7 +70,7 @@ async def test_the_id_of_a_request_that_was_taken_back_can_be_used_again() -> No
     memory.idle.clear()
     memory.call(1, "echo", text="again")
     await memory.idle.wait()
-    assert memory.replies.get_nowait()["result"]["structuredContent"]["value"] == "again"
+    assert memory.replies.get_nowait()["result"]["structuredContent"]["result"] == "again"
     assert memory.replies.empty()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from inline_snapshot import snapshot
@@ -64,6 +63,12 @@ def test_a_tool_tells_its_hints_version_and_end() -> None:
                 "required": ["source", "target"],
                 "additionalProperties": False,
             },
+            "outputSchema": {
+                "type": "object",
+                "properties": {"result": {"type": "string"}},
+                "required": ["result"],
+                "x-fastmcp-wrap-result": True,
+            },
             "annotations": {
                 "readOnlyHint": False,
                 "destructiveHint": True,
@@ -76,15 +81,14 @@ def test_a_tool_tells_its_hints_version_and_end() -> None:
 
 
 def test_a_plain_tool_tells_no_more_than_it_knows() -> None:
-    assert set(tool_to_wire(tool(move), lambda _: "")) == {"name", "description", "inputSchema"}
+    assert set(tool_to_wire(tool(move), lambda _: "")) == {"name", "description", "inputSchema", "outputSchema"}
 
 
-def test_a_tool_that_says_what_its_value_is_shows_the_envelope_around_it() -> None:
-    made = replace(tool(move), output_schema={"type": "string"})
-    wire = tool_to_wire(made, lambda _: "")
-    assert wire["outputSchema"]["properties"]["value"] == {"type": "string"}
-    assert wire["outputSchema"]["required"] == ["success"]
+def test_what_a_tool_returns_is_its_output_schema_unless_it_is_left_out() -> None:
+    wire = tool_to_wire(tool(move), lambda _: "")
+    assert wire["outputSchema"]["properties"] == {"result": {"type": "string"}}
     _accepted("tools/list", {"tools": [wire]})
+    assert "outputSchema" not in tool_to_wire(tool(move, output_schema=False), lambda _: "")
 
 
 async def greet(name: str, tone: str = "warm") -> str:

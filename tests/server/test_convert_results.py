@@ -1,4 +1,4 @@
-"""Results on the wire: one envelope, its rendering as text, and the pieces beside them."""
+"""Results on the wire: text, structured content, guidance, and the pieces beside them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from mcp_types.methods import serialize_server_result
 
+from tests.support import about
 from trysquare import Audio, ErrorCode, Image, ResourceContents, ResourceLink, Result, Text, ToolError
 from trysquare.server.convert import block_to_wire, contents_to_wire, result_to_wire
 
 
-def test_a_success_is_sent_once_as_an_envelope_and_once_as_text() -> None:
+def test_a_success_is_sent_as_text_as_structured_content_and_with_guidance() -> None:
     result = Result.ok({"sum": 3}, message="Added.", instruction="Show it.", warnings=("slow",))
     assert result_to_wire(result) == snapshot(
         {
@@ -32,12 +33,12 @@ Instruction: Show it.\
                 }
             ],
             "structuredContent": {
-                "success": True,
-                "value": {"sum": 3},
+                "sum": 3,
                 "message": "Added.",
                 "instruction": "Show it.",
                 "warnings": ["slow"],
             },
+            "_meta": {"trysquare/result": {"message": "Added.", "instruction": "Show it.", "warnings": ["slow"]}},
         }
     )
 
@@ -46,13 +47,18 @@ def test_a_failure_says_that_it_is_one() -> None:
     error = ToolError("No.", code=ErrorCode.STATE_CONFLICT, next={"tool": "retry", "arguments": {}})
     wire = result_to_wire(Result[Any].from_error(error))
     assert wire["isError"] is True
-    assert wire["structuredContent"]["error"] == {"code": "STATE_CONFLICT", "message": "No."}
+    assert "structuredContent" not in wire
+    assert about(wire) == {
+        "code": "STATE_CONFLICT",
+        "error_type": "state_conflict",
+        "next": {"tool": "retry", "arguments": {}},
+    }
     assert 'Next: {"tool":"retry","arguments":{}}' in wire["content"][0]["text"]
 
 
 def test_raw_json_arrives_as_the_value() -> None:
     wire = result_to_wire(Result(success=True, raw=b'{"a": [1, 2.50, "\\u00e9"]}'))
-    assert wire["structuredContent"]["value"] == {"a": [1, 2.5, "é"]}
+    assert wire["structuredContent"] == {"a": [1, 2.5, "é"]}
 
 
 def test_a_result_of_pieces_alone_has_no_empty_text_before_them() -> None:
@@ -61,7 +67,7 @@ def test_a_result_of_pieces_alone_has_no_empty_text_before_them() -> None:
 
 
 def test_a_result_without_anything_says_that_it_is_done() -> None:
-    assert result_to_wire(Result.ok())["content"] == [{"type": "text", "text": "Done."}]
+    assert result_to_wire(Result.ok())["content"] == [{"type": "text", "text": "Done. The tool returned no value."}]
 
 
 def test_pieces_stand_after_the_text() -> None:
@@ -113,4 +119,4 @@ def test_any_result_is_one_that_the_protocol_takes(value: Any, text: str, succes
     json.dumps(wire, allow_nan=False).encode()
     for version in ("2025-11-25", "2026-07-28"):
         sent = serialize_server_result("tools/call", version, wire)
-        assert sent["structuredContent"]["success"] is success
+        assert sent.get("isError", False) is not success

@@ -17,6 +17,7 @@ from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import McpError
 from inline_snapshot import snapshot
 
+from tests.support import about
 from trysquare import (
     CallContext,
     DynamicToolset,
@@ -148,15 +149,12 @@ async def test_a_tool_is_listed_with_our_exact_schema_and_hints():
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_call_answers_with_our_envelope_and_its_text(era: Any):
+async def test_a_call_answers_with_its_value_and_guidance(era: Any):
     async with Client(example_server(), mode=era) as client:
         answer: Any = await client.call_tool("greet", {"name": "Ada", "times": 2})
 
-    assert answer.structured_content == {
-        "success": True,
-        "value": "Hello, Ada, Ada",
-        "instruction": "Show it as it is.",
-    }
+    assert answer.data == "Hello, Ada, Ada"
+    assert about(answer) == {"instruction": "Show it as it is."}
     assert answer.content[0].text == "Hello, Ada, Ada\nInstruction: Show it as it is."
     assert not answer.is_error
 
@@ -167,15 +165,15 @@ async def test_a_wrong_argument_comes_back_with_the_corrected_call(era: Any):
         answer: Any = await client.call_tool("greet", {"nam": "Ada"}, raise_on_error=False)
 
     assert answer.is_error
-    assert answer.structured_content["error"]["code"].startswith("VALIDATION_")
-    assert answer.structured_content["next"] == {"tool": "greet", "arguments": {"name": "Ada"}}
+    assert about(answer)["code"].startswith("VALIDATION_")
+    assert about(answer)["next"] == {"tool": "greet", "arguments": {"name": "Ada"}}
 
 
 async def test_nested_arguments_are_understood():
     async with Client(example_server()) as client:
         answer: Any = await client.call_tool("greet", {"arguments": {"name": "Ada"}})
 
-    assert answer.structured_content["value"] == "Hello, Ada"
+    assert answer.structured_content["result"] == "Hello, Ada"
 
 
 async def test_a_foreseen_failure_is_an_error_result_with_its_instruction():
@@ -183,8 +181,8 @@ async def test_a_foreseen_failure_is_an_error_result_with_its_instruction():
         answer: Any = await client.call_tool("refuse", raise_on_error=False)
 
     assert answer.is_error
-    assert answer.structured_content["error"]["message"] == "The door is shut."
-    assert answer.structured_content["instruction"] == "Knock first."
+    assert "The door is shut." in answer.content[0].text
+    assert about(answer)["instruction"] == "Knock first."
 
 
 async def test_a_crash_tells_the_client_an_incident_and_no_detail():
@@ -192,7 +190,7 @@ async def test_a_crash_tells_the_client_an_incident_and_no_detail():
         answer: Any = await client.call_tool("crash", raise_on_error=False)
 
     assert answer.is_error
-    assert answer.structured_content["error"]["code"] == "INTERNAL_ERROR"
+    assert about(answer)["code"] == "INTERNAL_ERROR"
     assert "secret" not in answer.content[0].text
 
 
@@ -221,7 +219,7 @@ async def test_two_questions_of_one_call_reach_the_user_one_after_the_other(era:
         answer: Any = await client.call_tool("delete", {"path": "/tmp/x"})
 
     assert asked == ["Delete /tmp/x?", "Really delete /tmp/x?"]
-    assert answer.structured_content["value"] == "deleted /tmp/x: accept"
+    assert answer.structured_content["result"] == "deleted /tmp/x: accept"
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -230,7 +228,7 @@ async def test_without_elicitation_the_question_is_refused(era: Any):
         answer: Any = await client.call_tool("delete", {"path": "/tmp/x"}, raise_on_error=False)
 
     assert answer.is_error
-    assert answer.structured_content["error"]["code"] == "CAPABILITY_NOT_SUPPORTED"
+    assert about(answer)["code"] == "CAPABILITY_NOT_SUPPORTED"
 
 
 async def test_an_answer_to_a_question_that_was_not_asked_counts_for_nothing():
@@ -357,7 +355,7 @@ async def test_a_namespace_of_the_host_keeps_everything_callable():
         made: Any = only(await client.read_resource("note://mine/home/by-name/x"))
 
     assert "mine_greet" in names
-    assert answer.structured_content["value"] == "Hello, Ada"
+    assert answer.structured_content["result"] == "Hello, Ada"
     assert made.text == "note {'name': 'x'}"
 
 
@@ -368,7 +366,7 @@ async def test_a_profile_shortens_the_list_and_every_tool_stays_callable():
     async with Client(FastMCP("host", providers=[provider])) as client:
         assert [found.name for found in await client.list_tools()] == ["refuse"]
         answer: Any = await client.call_tool("greet", {"name": "Ada"})
-    assert answer.structured_content["value"] == "Hello, Ada"
+    assert answer.structured_content["result"] == "Hello, Ada"
 
 
 async def test_a_changed_toolset_is_announced_to_a_client_with_a_session():
@@ -393,7 +391,7 @@ async def test_the_host_can_call_a_provided_tool_without_a_client():
     answer = await example_server().call_tool("greet", {"name": "Ada"})
 
     assert answer.structured_content is not None
-    assert answer.structured_content["value"] == "Hello, Ada"
+    assert answer.structured_content["result"] == "Hello, Ada"
 
 
 SERVER = """
@@ -419,8 +417,8 @@ async def test_it_serves_over_stdio(tmp_path: Path, era: Any):
             answer: Any = await client.call_tool("add", {"left": 2, "right": 3})
             wrong: Any = await client.call_tool("add", {"left": 2, "rigth": 3}, raise_on_error=False)
 
-    assert answer.structured_content == {"success": True, "value": 5}
-    assert wrong.structured_content["next"] == {"tool": "add", "arguments": {"left": 2, "right": 3}}
+    assert answer.structured_content == {"result": 5}
+    assert about(wrong)["next"] == {"tool": "add", "arguments": {"left": 2, "right": 3}}
 
 
 def test_without_fastmcp_the_error_says_what_to_install():

@@ -244,7 +244,7 @@ async def test_a_bad_body_is_answered_and_the_next_call_works(body: bytes) -> No
         good = await post(f"{base}/mcp", call("add", {"a": 1, "b": 2}))
     assert 400 <= answer.status_code < 500
     assert "Traceback" not in answer.text
-    assert good.json()["result"]["structuredContent"]["value"] == 3
+    assert good.json()["result"]["structuredContent"]["result"] == 3
 
 
 async def test_an_unknown_tool_is_invalid_params_with_the_nearest_name() -> None:
@@ -285,7 +285,7 @@ async def test_a_token_grants_access_and_names_the_principal(mode: str) -> None:
         refused = await post(f"{base}/mcp", listing(), Authorization="Bearer wrong")
         missing = await post(f"{base}/mcp", listing())
     assert result.structured_content is not None
-    assert result.structured_content["value"]["subject"] == "fixed:ada"
+    assert result.structured_content["subject"] == "fixed:ada"
     assert (refused.status_code, missing.status_code) == (401, 401)
     assert 'error="invalid_token"' in refused.headers["www-authenticate"]
     assert missing.headers["www-authenticate"] == "Bearer"

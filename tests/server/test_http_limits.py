@@ -87,7 +87,7 @@ async def test_a_long_call_is_not_cut_off_by_the_limit_of_its_head() -> None:
     async with connection(SHORT) as client:
         body = modern("tools/call", name="slow", arguments={"seconds": 3 * SHORT.head_seconds})
         await client.send(whole_request(usual_fields("tools/call", "slow"), body))
-        assert (await client.response()).json["result"]["structuredContent"]["value"] == "slept"
+        assert (await client.response()).json["result"]["structuredContent"]["result"] == "slept"
 
 
 async def test_empty_lines_before_a_request_are_no_part_of_its_head() -> None:

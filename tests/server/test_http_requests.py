@@ -89,7 +89,7 @@ async def test_blanks_around_a_header_are_no_part_of_it(name: str) -> None:
     body = modern("tools/call", name="add", arguments={"a": 1, "b": 2})
     async with connection() as client:
         await client.send(whole_request(usual_fields("tools/call", name), body))
-        assert (await client.response()).json["result"]["structuredContent"]["value"] == 3
+        assert (await client.response()).json["result"]["structuredContent"]["result"] == 3
 
 
 @pytest.mark.parametrize("name", ["add\xa0", "add\x85", "ad d", "ADD", "=?base64?YWRk?= x"])
@@ -259,7 +259,7 @@ async def test_an_application_can_be_mounted_below_a_prefix_without_a_lifespan()
         )
         session = {**accept, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
         pinged = await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=session)
-    assert called.json()["result"]["structuredContent"]["value"] == 3
+    assert called.json()["result"]["structuredContent"]["result"] == 3
     assert (elsewhere.status_code, health.status_code, pinged.json()["result"]) == (404, 200, {})
 
 

@@ -139,7 +139,7 @@ async def first_progress(connection: RawConnection, version: str) -> str:
 
 
 async def result_of(connection: RawConnection) -> Any:
-    return json.loads((await connection.event())[1])["result"]["structuredContent"]["value"]
+    return json.loads((await connection.event())[1])["result"]["structuredContent"]["result"]
 
 
 @handshakes
@@ -384,7 +384,7 @@ async def test_a_hang_up_in_a_session_does_not_cancel_the_call(version: str) -> 
         async with session.calling("work") as connection:
             await first_progress(connection, version)
         for number in range(3):
-            assert (await session.call("add", {"a": number, "b": 1})).json["result"]["structuredContent"]["value"]
+            assert (await session.call("add", {"a": number, "b": 1})).json["result"]["structuredContent"]["result"]
         assert not steps.stopped.is_set()
 
 
@@ -464,7 +464,7 @@ async def test_what_a_tool_leaves_running_reports_to_nobody(modern_era: bool, ca
             answer = await connection.response()
         else:
             answer = await (await Session(base).open()).call("leave")
-        assert answer.json["result"]["structuredContent"]["value"] == "answered"
+        assert answer.json["result"]["structuredContent"]["result"] == "answered"
         go_on.set()
         await asyncio.gather(*left)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []

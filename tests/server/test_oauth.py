@@ -282,7 +282,7 @@ async def test_a_client_with_a_token_of_the_issuer_is_served_and_others_learn_wh
             async with httpx2.AsyncClient() as plain:
                 told = await plain.get(f"{base}/.well-known/oauth-protected-resource/mcp")
     assert result.structured_content is not None
-    assert result.structured_content["value"]["subject"].endswith("#ada")
+    assert result.structured_content["subject"].endswith("#ada")
     metadata_url = "https://mcp.example/.well-known/oauth-protected-resource/mcp"
     assert missing.status_code == 401
     assert missing.headers["www-authenticate"] == f'Bearer resource_metadata="{metadata_url}"'

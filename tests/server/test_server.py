@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.server.clients import MODES, Person, client_of, text_of
 from tests.server.sample import changing, declared
+from tests.support import about
 from trysquare import CallContext, CombinedToolset, Principal, Result, StaticToolset, Tools, tool
 from trysquare.catalog import ProfileChoice
 from trysquare.server import ServeOptions
@@ -44,6 +45,12 @@ async def test_a_listed_tool_tells_what_it_is(mode: str) -> None:
                 "required": ["a", "b"],
                 "additionalProperties": False,
             },
+            "outputSchema": {
+                "type": "object",
+                "properties": {"result": {"type": "integer"}},
+                "required": ["result"],
+                "x-fastmcp-wrap-result": True,
+            },
             "annotations": {"readOnlyHint": True, "idempotentHint": True},
             "_meta": {"trysquare/version": "1.2"},
         }
@@ -52,10 +59,11 @@ async def test_a_listed_tool_tells_what_it_is(mode: str) -> None:
 
 
 @eras
-async def test_a_call_answers_with_one_envelope_and_its_rendering(mode: str) -> None:
+async def test_a_call_answers_with_the_value_and_guidance_beside_it(mode: str) -> None:
     async with client_of(declared.toolset(), mode) as client:
         result = await client.call_tool("add", {"a": 2, "b": 3})
-    assert result.structured_content == {"success": True, "value": 5, "instruction": "Tell the sum."}
+    assert result.structured_content == {"result": 5}
+    assert about(result) == {"instruction": "Tell the sum."}
     assert text_of(result) == "5\nInstruction: Tell the sum."
     assert not result.is_error
 
@@ -73,8 +81,7 @@ async def test_a_wrong_argument_comes_back_with_the_corrected_call(mode: str) ->
     async with client_of(declared.toolset(), mode) as client:
         result = await client.call_tool("refuse", {"reson": "late"})
     assert result.is_error
-    assert result.structured_content is not None
-    assert result.structured_content["next"] == {"tool": "refuse", "arguments": {"reason": "late"}}
+    assert about(result)["next"] == {"tool": "refuse", "arguments": {"reason": "late"}}
 
 
 @eras
@@ -110,7 +117,7 @@ async def test_half_characters_in_an_answer_are_replaced(mode: str) -> None:
         result = await client.call_tool("filename", {})
     text = text_of(result)
     assert text.encode().startswith(b"caf")
-    assert result.structured_content == {"success": True, "value": text}
+    assert result.structured_content == {"result": text}
 
 
 @eras
@@ -152,8 +159,7 @@ async def test_a_call_that_takes_longer_than_the_server_allows_is_stopped(mode: 
     async with client_of(declared.toolset(), mode, ServeOptions(call_timeout=0.02)) as client:
         result = await client.call_tool("slow", {"seconds": 60})
     assert result.is_error
-    assert result.structured_content is not None
-    assert result.structured_content["error"]["code"] == "TOOL_TIMEOUT"
+    assert about(result)["code"] == "TOOL_TIMEOUT"
 
 
 @eras
@@ -163,7 +169,7 @@ async def test_the_context_tells_who_calls_through_which_client(mode: str) -> No
     async with client_of(declared.toolset(), mode, options, client_info=info) as client:
         result = await client.call_tool("whoami", {})
     assert result.structured_content is not None
-    assert result.structured_content["value"] == {"subject": "ada", "client": "the-client", "asks": False}
+    assert result.structured_content == {"subject": "ada", "client": "the-client", "asks": False}
 
 
 @eras
@@ -178,7 +184,7 @@ async def test_handles_are_shared_by_all_calls(mode: str) -> None:
 
     async with client_of(StaticToolset([tool(keep), tool(fetch)]), mode) as client:
         kept: Any = (await client.call_tool("keep", {})).structured_content
-        fetched = await client.call_tool("fetch", {"handle": kept["value"]})
+        fetched = await client.call_tool("fetch", {"handle": kept["result"]})
     assert text_of(fetched) == "kept"
 
 
@@ -266,15 +272,14 @@ async def test_many_calls_at_once_are_all_answered(mode: str) -> None:
 
         for number in range(100):
             tasks.start_soon(call, number)
-    assert {number: content["value"] for number, content in sums.items()} == {n: n + 1 for n in range(100)}
+    assert {number: content["result"] for number, content in sums.items()} == {n: n + 1 for n in range(100)}
 
 
 async def test_a_client_that_cannot_ask_gets_a_failure_that_says_so() -> None:
     async with client_of(declared.toolset(), "legacy") as client:
         result = await client.call_tool("converse", {"topic": "rain"})
     assert result.is_error
-    assert result.structured_content is not None
-    assert result.structured_content["error"]["code"] == "CAPABILITY_NOT_SUPPORTED"
+    assert about(result)["code"] == "CAPABILITY_NOT_SUPPORTED"
 
 
 async def test_a_client_that_cannot_ask_gets_the_error_that_2026_07_28_has_for_it() -> None:

@@ -97,7 +97,7 @@ def test_bad_lines_are_answered_and_the_next_good_call_works() -> None:
         server.send(*bad)
         answers = [server.read() for _ in range(5)]
         server.call(6, "add", {"a": 1, "b": 2})
-        assert server.read()["result"]["structuredContent"]["value"] == 3
+        assert server.read()["result"]["structuredContent"]["result"] == 3
         rest, told = server.finish()
     assert [answer["error"]["code"] for answer in answers] == [-32700, -32700, -32600, -32600, -32600]
     assert [answer["id"] for answer in answers] == [None, None, None, None, 5]
@@ -109,7 +109,7 @@ def test_a_line_of_ten_megabytes_is_served() -> None:
     text = "y" * 10_000_000
     with running() as server:
         server.call(1, "echo", {"value": text})
-        assert server.read()["result"]["structuredContent"]["value"] == text
+        assert server.read()["result"]["content"][0]["text"] == text
 
 
 def test_the_answer_of_another_server_passes_unread_with_our_label() -> None:
@@ -134,7 +134,7 @@ def test_bytes_of_another_server_that_are_no_answer_do_not_break_the_stream(body
         server.call(2, "add", {"a": 1, "b": 2})
         answers = {answer["id"]: answer["result"] for answer in (server.read(), server.read())}
     assert answers[1]["isError"] is True
-    assert answers[2]["structuredContent"]["value"] == 3
+    assert answers[2]["structuredContent"]["result"] == 3
 
 
 def test_fifty_megabytes_of_another_server_pass() -> None:
@@ -154,10 +154,10 @@ def test_half_characters_in_arguments_do_no_harm() -> None:
         server.call(3, "\udfff", {})
         third = server.read()
         server.call(4, "add", {"a": 1, "b": 2})
-        assert server.read()["result"]["structuredContent"]["value"] == 3
+        assert server.read()["result"]["structuredContent"]["result"] == 3
         _, told = server.finish()
     assert first["id"] == 1
-    assert second["result"]["structuredContent"]["value"].startswith("caf")
+    assert second["result"]["structuredContent"]["result"].startswith("caf")
     assert third["error"]["code"] == -32602
     assert "Traceback" not in told
 
@@ -168,7 +168,7 @@ def test_calls_that_are_open_when_the_input_ends_are_answered() -> None:
             server.call(number, "slow", {"seconds": 0.2})
         rest, _ = server.finish()
     assert sorted(answer["id"] for answer in rest) == list(range(10))
-    assert all(answer["result"]["structuredContent"]["value"] == "slept" for answer in rest)
+    assert all(answer["result"]["structuredContent"]["result"] == "slept" for answer in rest)
 
 
 def test_input_that_ends_without_a_newline_is_still_a_line() -> None:
@@ -178,7 +178,7 @@ def test_input_that_ends_without_a_newline_is_still_a_line() -> None:
         assert server.process.stdin is not None
         server.process.stdin.write(line)
         rest, _ = server.finish()
-    assert rest[0]["result"]["structuredContent"]["value"] == 2
+    assert rest[0]["result"]["structuredContent"]["result"] == 2
 
 
 def test_a_client_that_leaves_at_once_ends_the_server() -> None:
@@ -220,7 +220,7 @@ def test_sockets_serve_as_well_as_pipes() -> None:
             answer = json.loads(lines.readline())
         ours.shutdown(socket.SHUT_WR)
         assert process.wait(20) == 0
-    assert len(answer["result"]["structuredContent"]["value"]) == 1_000_000
+    assert len(answer["result"]["structuredContent"]["result"]) == 1_000_000
 
 
 def test_a_file_can_be_the_input(tmp_path: Path) -> None:
@@ -229,4 +229,4 @@ def test_a_file_can_be_the_input(tmp_path: Path) -> None:
     (tmp_path / "requests").write_text(line + "\n", encoding="utf-8")
     with open(tmp_path / "requests", "rb") as requests:
         done = subprocess.run(COMMAND, cwd=ROOT, stdin=requests, capture_output=True, timeout=30, check=True)
-    assert json.loads(done.stdout)["result"]["structuredContent"]["value"] == 2
+    assert json.loads(done.stdout)["result"]["structuredContent"]["result"] == 2

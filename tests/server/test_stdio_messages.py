@@ -121,7 +121,7 @@ class Tools:
 
 
 def value_of(answer: Any) -> Any:
-    return answer["result"]["structuredContent"]["value"]
+    return answer["result"]["structuredContent"]["result"]
 
 
 def by_id(answers: list[Any]) -> dict[Any, Any]:

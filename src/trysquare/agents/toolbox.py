@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trysquare.agents.capabilities import BundleMatch, match_bundle, probe_all
 from trysquare.agents.completion import criteria_lines
@@ -82,8 +82,13 @@ class Toolbox:
         self._stale = False
         self._views.clear()
         # The built-in `find_tools` searches the tools of this run.
-        tools = [tool for tool in self._run.toolset.tools() if tool.metadata.toolset != "catalog"]
+        every = self._run.toolset.tools()
+        tools = [tool for tool in every if tool.metadata.toolset != "catalog"]
         self._match = match_bundle(self._run.definition.bundle, tools, await probe_all(tools, self._run.probes))
+        if any(tool.may_be_paged for tool in self._match.tools):
+            # What proposes a call for the next page comes with the tool that reads it.
+            readers = [tool for tool in every if tool.reads_pages]
+            self._match = replace(self._match, required=(*self._match.required, *readers))
         self._usable = {tool.name: tool for tool in self._match.tools if self._offer(tool) is not None}
         optional = self._optional()
         self._index.update(optional)

@@ -65,7 +65,10 @@ def parse_profiles(choices: Iterable[str], *, toolsets: Iterable[str] = TOOLSETS
 
 def listed(toolset: Toolset, choice: ProfileChoice) -> Sequence[Tool]:
     """The tools that a client's list shows: those of each toolset's profile, and the pinned ones."""
-    return tuple(tool for tool in toolset.tools() if is_listed(tool, choice))
+    shown = tuple(tool for tool in toolset.tools() if is_listed(tool, choice))
+    if any(tool.may_be_paged for tool in shown):
+        return shown
+    return tuple(tool for tool in shown if not tool.reads_pages)
 
 
 def is_listed(tool: Tool, choice: ProfileChoice) -> bool:

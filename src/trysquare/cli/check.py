@@ -29,7 +29,7 @@ async def check(arguments: argparse.Namespace) -> int:
         if not app.plain.tools():
             raise ConfigurationError("no tools to check.", where="check", hint="Name some with --tools.")
         # Those whose texts you can change: not the tools of servers behind the gateway.
-        tools = [tool for tool in app.toolset.tools() if tool.metadata.toolset != "gateway"]
+        tools = [tool for tool in app.toolset.tools() if tool.metadata.toolset != "gateway" and not tool.reads_pages]
         own = StaticToolset(tools, prompts=app.toolset.prompts())
         findings = _linted(own, app.profiles, loaded)
         strict, report = loaded.settings.strict, [asdict(finding) for finding in findings]

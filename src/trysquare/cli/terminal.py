@@ -17,10 +17,11 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from trysquare.core.call import format_crash
+from trysquare.core.content import Audio, Content, Image, ResourceContents, ResourceLink, Text
 from trysquare.core.context import Answer, ElicitRequest, LogLevel
 from trysquare.core.errors import ConfigurationError, NobodyToAsk
 from trysquare.core.json import JsonObject
-from trysquare.core.result import Audio, Content, Image, ResourceContents, ResourceLink, Result, Text, render_text
+from trysquare.core.result import Result, render_text
 from trysquare.core.untrusted import block, escaped_json, one_line
 
 if TYPE_CHECKING:

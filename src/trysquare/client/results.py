@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from trysquare.core.content import Audio, Content, Image, ResourceContents, ResourceLink, Text
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_list, as_object
-from trysquare.core.result import Audio, Content, Image, ResourceContents, ResourceLink, Text, read_block
+from trysquare.core.result import read_block
 from trysquare.core.untrusted import cleaned_text
 from trysquare.protocol.messages import RpcError
 
@@ -136,7 +137,7 @@ def tool_result(wire: JsonObject) -> ToolResult:
     """The result of `tools/call`."""
     content = tuple(piece for block in as_list(wire.get("content")) if (piece := content_of(block)) is not None)
     meta = as_object(wire.get("_meta"))
-    about = as_object(meta.get(RESULT_KEY)) or _envelope(as_object(wire.get("structuredContent")))
+    about = as_object(meta.get(RESULT_KEY))
     return ToolResult(
         text="\n".join(piece.text for piece in content if isinstance(piece, Text)),
         data=_value(wire.get("structuredContent"), about),
@@ -148,10 +149,6 @@ def tool_result(wire: JsonObject) -> ToolResult:
         warnings=tuple(str(warning) for warning in as_list(about.get("warnings"))),
         meta=meta,
     )
-
-
-def _envelope(structured: JsonObject) -> JsonObject:
-    return {**structured, "code": as_object(structured.get("error")).get("code")} if "success" in structured else {}
 
 
 def failed(error: ToolError) -> ToolResult:
@@ -184,8 +181,6 @@ def _value(structured: Any, about: JsonObject) -> Any:
     """The value itself: an object can be the wrapping of one that is none, and can repeat what `_meta` says."""
     if not isinstance(structured, dict):
         return structured
-    if "success" in structured:
-        return cast(JsonObject, structured).get("value")
     own = {name: part for name, part in cast(JsonObject, structured).items() if about.get(name) != part}
     return own["result"] if own.keys() == {"result"} else own
 

@@ -211,7 +211,8 @@ class UnionArguments(LazyArguments):
         filled = given if DISCRIMINATOR in given else {**given, **self._default}
         model = self._model_for(filled)
         schema = self._wire if model is None else self._schemas[model]
-        return validate_arguments(self._check, tool=tool, raw=filled, schema=lambda: schema)
+        foreign = self._wire["properties"]
+        return validate_arguments(self._check, tool=tool, raw=filled, schema=lambda: schema, foreign=foreign)
 
     def _model_for(self, arguments: JsonObject) -> type[BaseModel] | None:
         action = arguments.get(DISCRIMINATOR)

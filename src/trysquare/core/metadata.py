@@ -17,6 +17,8 @@ RESTART_RIGHT = "server:restart"
 """The right to end or restart the server."""
 RIGHTS = (RESTART_RIGHT,)
 """Every right. A token has none unless it was given one by name."""
+PAGE_READER = "page_reader"
+"""The category of the tool that reads on in long answers; it is listed where one of the others may give one."""
 ALL_PROFILES = frozenset({"full", "levels", "gateway"})
 
 
@@ -71,6 +73,8 @@ class ToolMetadata:
     """Seconds a call may take; None means no limit of its own."""
     result_limit: int | None = 40_000
     """Characters of a result before it is cut into pages; None leaves it whole."""
+    output_schema: bool = True
+    """Whether the return annotation is listed as the tool's output schema, and its values are held to it."""
     prefix: str | None = None
     """This tool's own name prefix: None takes the default, "" none."""
     pinned: bool = False
@@ -108,6 +112,7 @@ class MetadataOptions(TypedDict, total=False):
     deprecated: str | None
     timeout: float | None
     result_limit: int | None
+    output_schema: bool
     prefix: str | None
     pinned: bool
     right: str | None

@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from trysquare.core.content import Content, Text
 from trysquare.core.context import CallContext
 from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments, ToolError
 from trysquare.core.hints import declaring, docstring_of, function_name
 from trysquare.core.injection import ValueSources
-from trysquare.core.result import Content, Result, Text
+from trysquare.core.result import Result
 from trysquare.core.signature import Signature, inspect_signature
 from trysquare.core.tool import function_runner
 

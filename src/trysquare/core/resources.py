@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qsl, unquote
 
+from trysquare.core.content import ResourceContents
 from trysquare.core.context import CallContext
 from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeclarationError
@@ -17,7 +18,7 @@ from trysquare.core.hints import declaring, docstring_of, function_name
 from trysquare.core.injection import ValueSources
 from trysquare.core.json import JsonObject
 from trysquare.core.prompts import Complete, parse_strings
-from trysquare.core.result import ResourceContents, dump_json, jsonable
+from trysquare.core.result import dump_json, jsonable
 from trysquare.core.signature import Signature, inspect_signature
 from trysquare.core.text import encodable
 from trysquare.core.tool import function_runner

@@ -1,63 +1,20 @@
-"""Result: what every tool returns, its content blocks, relayed results, and the JSON envelope."""
+"""Result: what every tool returns, relayed results, and a result as JSON and as text."""
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
+from typing import Any, Generic, TypeVar, cast
 
+from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
+from trysquare.core.content import Audio, Content, Image, ResourceContents, ResourceLink, content_of
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_list
 from trysquare.core.text import encodable
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Image:
-    """A picture, base64-encoded."""
-
-    data: str
-    mime_type: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Audio:
-    """A sound, base64-encoded."""
-
-    data: str
-    mime_type: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResourceContents:
-    """What a resource holds: `text`, or `blob` in base64. One of the two is set."""
-
-    uri: str
-    mime_type: str | None = None
-    text: str | None = None
-    blob: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResourceLink:
-    """Where more can be read, for clients that read resources."""
-
-    uri: str
-    name: str
-    mime_type: str | None = None
-    description: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Text:
-    """A text of its own, beside the answer's rendering."""
-
-    text: str
-
-
-Content: TypeAlias = Text | Image | Audio | ResourceContents | ResourceLink
 
 
 def _read_relayed(body: bytes) -> tuple[str | None, Any, tuple[Content, ...]]:
@@ -122,9 +79,10 @@ class Result(Generic[T]):
     """A tool's result: the value, a message, and what to do next.
 
     `message` is for the user, `instruction` for the agent, `next` the exact call that follows, if one does.
-    `fields` are a tool's own top-level fields of the envelope. `raw` is a value that is JSON already: it passes
-    through to the client unread. `relayed` is the whole answer of another server, the JSON object of its `tools/call`,
-    which goes to an MCP client without being read; beside it only `meta` counts.
+    `fields` are names of the tool's own beside the value. `raw` is a value that is JSON already: it passes through to
+    the client unread. `relayed` is the whole answer of another server, the JSON object of its `tools/call`, which goes
+    to an MCP client without being read; beside it only `meta` counts. `structured` is the value as structured content,
+    which fits the tool's output schema; `page` says which part of a long answer this is.
     """
 
     success: bool
@@ -141,6 +99,8 @@ class Result(Generic[T]):
     content: tuple[Content, ...] = ()
     raw: bytes | None = None
     relayed: bytes | None = None
+    structured: JsonObject | None = None
+    page: JsonObject | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     # Static, with a type of its own: `Result.ok("text")` is a `Result[str]` for a type checker by itself.
@@ -219,40 +179,69 @@ class Result(Generic[T]):
 
     def to_json(self) -> JsonObject:
         """The envelope: only what is set, in a fixed order, nothing but JSON inside."""
-        return _envelope(self.opened())
+        return envelope_of(self.opened())
 
     def to_json_str(self) -> str:
         """The envelope as compact JSON text."""
         return dump_json(self.to_json())
 
     def to_text(self) -> str:
-        """The envelope for a client that reads only text: complete, and as short as it can be."""
-        return render_text(self.to_json())
+        """The result for a reader of text: complete, and as short as it can be. Binary content is named."""
+        opened = self.opened()
+        texts = [text for piece in opened.content if (text := _shown(piece, opened)) is not None]
+        envelope = envelope_of(opened)
+        return "\n".join(texts) if texts and envelope == _BARE else "\n".join([render_text(envelope), *texts])
 
 
-def _envelope(result: Result[Any]) -> JsonObject:
+_BARE = {"success": True}
+NO_VALUE = "Done. The tool returned no value."
+
+
+def _shown(piece: Content, result: Result[Any]) -> str | None:
+    """A content block for a reader of text. What `next` reads on needs no link."""
+    if isinstance(piece, ResourceContents) and piece.text is not None:
+        return piece.text
+    return None if isinstance(piece, ResourceLink) and result.page is not None else str(piece)
+
+
+def envelope_of(result: Result[Any], blocks: list[Content] | None = None) -> JsonObject:
+    """Everything of a result as one JSON object; pictures and bytes inside its value are added to `blocks`."""
     envelope: JsonObject = {"success": result.success}
     if result.value is not None:
-        envelope["value"] = jsonable(result.value)
+        envelope["value"] = jsonable(result.value, blocks)
     elif result.raw is not None:
         envelope["value"] = read_json(result.raw)
-    if result.error is not None:
-        envelope["error"] = {"code": (result.code or ErrorCode.TOOL_FAILED).value, "message": encodable(result.error)}
-        envelope["error_type"] = encodable(result.error_type or ErrorCode.TOOL_FAILED.lower())
-    if result.exception is not None:
-        envelope["exception_type"] = type(result.exception).__name__
-        envelope["exception_message"] = encodable(str(result.exception))
-    if result.message is not None:
-        envelope["message"] = jsonable(result.message)
-    if result.instruction is not None:
-        envelope["instruction"] = jsonable(result.instruction)
-    if result.next is not None:
-        envelope["next"] = jsonable(result.next)
-    if result.warnings:
-        envelope["warnings"] = [encodable(warning) for warning in result.warnings]
+    elif result.structured is not None:
+        # The declared type has a null, and this is it.
+        envelope["value"] = None
+    if not result.success:
+        envelope |= _failure(result)
+    envelope |= guidance_of(result)
     for name, part in result.fields.items():
-        envelope[name] = jsonable(part)
+        envelope[name] = jsonable(part, blocks)
     return envelope
+
+
+def _failure(result: Result[Any]) -> JsonObject:
+    failure: JsonObject = {}
+    if result.error is not None:
+        failure["error"] = {"code": (result.code or ErrorCode.TOOL_FAILED).value, "message": encodable(result.error)}
+        failure["error_type"] = encodable(result.error_type or ErrorCode.TOOL_FAILED.lower())
+    if result.exception is not None:
+        failure["exception_type"] = type(result.exception).__name__
+        failure["exception_message"] = encodable(str(result.exception))
+    return failure
+
+
+def guidance_of(result: Result[Any]) -> JsonObject:
+    """What a result says beside its value: only what is set, in a fixed order."""
+    if result.message is result.instruction is result.next is result.page is None and not result.warnings:
+        return {}
+    parts = {"message": result.message, "instruction": result.instruction, "next": result.next}
+    guidance: JsonObject = {name: jsonable(part) for name, part in parts.items() if part is not None}
+    if result.warnings:
+        guidance["warnings"] = [encodable(warning) for warning in result.warnings]
+    return guidance if result.page is None else {**guidance, "page": result.page}
 
 
 def render_text(envelope: JsonObject) -> str:
@@ -271,7 +260,7 @@ def render_text(envelope: JsonObject) -> str:
         lines.append(f"Instruction: {instruction}")
     if following := envelope.get("next"):
         lines.append(f"Next: {dump_json(following)}")
-    return "\n".join(lines) or "Done."
+    return "\n".join(lines) if lines else NO_VALUE
 
 
 def _answer_lines(envelope: JsonObject) -> list[str]:
@@ -286,7 +275,7 @@ def _answer_lines(envelope: JsonObject) -> list[str]:
     return lines
 
 
-_RENDERED = frozenset({"success", "error", "error_type", "message", "value", "warnings", "instruction", "next"})
+_RENDERED = frozenset({"success", "error", "error_type", "message", "value", "warnings", "instruction", "next", "page"})
 
 
 def _error_line(error: Any, error_type: str | None) -> str:
@@ -303,28 +292,58 @@ def dump_json(value: Any) -> str:
     return to_json(value, inf_nan_mode="strings").decode()
 
 
-def jsonable(value: Any) -> Any:
+def jsonable(value: Any, blocks: list[Content] | None = None) -> Any:
     """Any value as plain JSON: models, dataclasses, paths, dates; what has no JSON form becomes its text.
 
-    The result can always be sent: it goes once through JSON, which leaves no NaN and no lone surrogate.
+    The result can always be sent: it goes once through JSON, which leaves no NaN and no lone surrogate. Pictures and
+    bytes in it are named where they stand, and added to `blocks`.
     """
     if value is None or isinstance(value, bool):
         return value
     if type(value) is str:
         return value if value.isascii() else encodable(value)
+    found: list[Content] = [] if blocks is None else blocks
+    before = len(found)
     try:
-        return from_json(to_json(value, by_alias=True, fallback=str, inf_nan_mode="strings"))
+        return from_json(to_json(value, by_alias=True, fallback=partial(_named, found), inf_nan_mode="strings"))
     except (PydanticSerializationError, ValueError):
-        return _by_force(value)
+        del found[before:]
+        return _by_force(value, found)
 
 
-def _by_force(value: Any) -> Any:
+def _named(blocks: list[Content], value: Any) -> Any:
+    """What JSON has no form for: a content block by its name, an array as a list, anything else as its text."""
+    if (block := content_of(value)) is not None:
+        blocks.append(block)
+        return str(block)
+    listed = getattr(value, "tolist", None)
+    return str(value) if listed is None or isinstance(value, type) else listed()
+
+
+def _by_force(value: Any, blocks: list[Content]) -> Any:
     """The JSON of a value that has none as it is: cleaned, or else its text."""
     try:
-        plain = to_jsonable_python(cleaned(value), by_alias=True, fallback=str, bytes_mode="base64")
+        plain = to_jsonable_python(_opened(value, blocks), by_alias=True, fallback=partial(_named, blocks))
         return from_json(to_json(cleaned(plain), inf_nan_mode="strings"))
     except Exception:  # noqa: BLE001 - a cycle, too deep, or code of the value's own; the answer must still arrive
         return encodable(_READABLE.repr(value))
+
+
+def _opened(value: Any, blocks: list[Content]) -> Any:
+    """The value with models and dataclasses as objects, and with bytes as text or, where they are none, by name."""
+    if content_of(value) is not None:
+        return _named(blocks, value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(cast(bytes, value)).decode()
+    if isinstance(value, BaseModel):
+        value = value.model_dump(by_alias=True)
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, dict):
+        return {cleaned(key): _opened(part, blocks) for key, part in cast(dict[Any, Any], value).items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_opened(part, blocks) for part in cast(list[Any], value)]
+    return cleaned(value)
 
 
 def cleaned(value: Any) -> Any:

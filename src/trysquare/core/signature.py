@@ -175,6 +175,8 @@ class Signature:
     arguments: Arguments
     model_parameter: str | None = None
     injected: InjectionPlan = _NOTHING
+    returns: Any = None
+    """The return annotation; None where there is none."""
 
     def bind(self, parsed: Any, context: CallContext) -> dict[str, Any]:
         """The keyword arguments of one call, without those of dependencies."""
@@ -201,11 +203,11 @@ def inspect_signature(function: Callable[..., Any], values: ValueSources | None 
         if models := _argument_models(hints.get(name)):
             arguments = ModelArguments(models[0]) if len(models) == 1 else UnionArguments(models)
             _require_schema(function, arguments, {})
-            return Signature(arguments=arguments, model_parameter=name, injected=injected)
+            return Signature(arguments=arguments, model_parameter=name, injected=injected, returns=hints.get("return"))
     named = _named_parameters(function, parameters, hints)
     arguments = FunctionArguments(function_name(function), named)
     _require_schema(function, arguments, named)
-    return Signature(arguments=arguments, injected=injected)
+    return Signature(arguments=arguments, injected=injected, returns=hints.get("return"))
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:

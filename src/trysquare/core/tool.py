@@ -25,8 +25,9 @@ from trysquare.core.iterators import (
     gathered_stream,
 )
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import MetadataOptions, ToolMetadata
-from trysquare.core.result import Result
+from trysquare.core.metadata import PAGE_READER, MetadataOptions, ToolMetadata
+from trysquare.core.output import Output, as_result
+from trysquare.core.result import Result, jsonable
 from trysquare.core.signature import Arguments, Signature, inspect_signature
 from trysquare.core.threads import ThreadBridge, bridged, run_in_thread
 
@@ -156,7 +157,8 @@ class Tool:
     function: Callable[..., Any] | None = None
     """The function behind the tool, as it was written."""
     is_async: bool = True
-    output_schema: JsonObject | None = None
+    output: Output | None = field(default=None, repr=False, compare=False)
+    """What its return annotation says; None for a tool without one."""
     checked: CheckedCall | None = field(default=None, repr=False, compare=False)
     """The call that asks for consent, where the tool needs it."""
 
@@ -188,6 +190,22 @@ class Tool:
     def input_schema(self) -> JsonObject:
         """The schema that clients see: one flat closed object."""
         return self.arguments.wire
+
+    @property
+    def output_schema(self) -> JsonObject | None:
+        """The schema of its structured content, where it is listed."""
+        return None if self.output is None else self.output.schema
+
+    @property
+    def may_be_paged(self) -> bool:
+        """Whether a result may be too long for one answer."""
+        is_short = self.output is not None and self.output.is_short
+        return self.metadata.result_limit is not None and not is_short
+
+    @property
+    def reads_pages(self) -> bool:
+        """Whether it is the tool that reads on in long results."""
+        return self.metadata.category == PAGE_READER
 
     def with_call(self, call: Call) -> Tool:
         """The same tool, called another way. Where it needs consent, that is asked before `call` is."""
@@ -221,15 +239,17 @@ def tool(
             raise DeclarationError('A lambda has no name. Give the tool one: `tools.tool(lambda …, name="add")`.')
         signature = inspect_signature(function, values)
         metadata = ToolMetadata(**options)
+        output = Output(signature.returns if metadata.output_schema else Any)
         return Tool(
             name=final_name,
             title=title,
             description=description or read_docstring(docstring_of(function)).prose,
             arguments=signature.arguments,
-            call=_call_of(final_name, function, signature, metadata.timeout),
+            call=_call_of(final_name, function, signature, metadata.timeout, output),
             metadata=metadata,
             function=function,
             is_async=_is_async(function),
+            output=output,
         )
 
 
@@ -248,14 +268,20 @@ def _with_right(call: Call, name: str, right: str) -> Call:
     return checked
 
 
-def _call_of(name: str, function: Callable[..., Any], signature: Signature, timeout: float | None) -> Call:
+def _call_of(
+    name: str, function: Callable[..., Any], signature: Signature, timeout: float | None, output: Output
+) -> Call:
     parse, run = signature.arguments.parse, function_runner(function, signature, streams=True)
+    exact = output.exact
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
         if timeout is not None:
             context = context.for_call(timeout=timeout)
         work = run(parse(name, arguments), context)
-        return _as_result(await (work if context.deadline is None else _within(work, context)))
+        returned = await (work if context.deadline is None else _within(work, context))
+        if type(returned) is exact:
+            return Result(success=True, value=returned, structured={"result": jsonable(returned)})
+        return as_result(name, returned, output)
 
     return call
 
@@ -272,7 +298,3 @@ async def _within(work: Coroutine[Any, Any, Any], context: CallContext) -> Any:
         raise DeadlineExceeded(
             "Timeout: the call was stopped.", instruction="Ask for less in one call, or call again later."
         ) from None
-
-
-def _as_result(returned: Any) -> Result[Any]:
-    return cast(Result[Any], returned) if isinstance(returned, Result) else Result(success=True, value=returned)

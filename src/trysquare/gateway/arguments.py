@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from pydantic import Field, ValidationError
 
@@ -176,6 +176,9 @@ LIST_ARGUMENTS = ModelArguments(ListCall)
 class CallBuilder:
     """Builds calls of one server through a tool with actions; `fixed` are arguments of every call."""
 
+    is_typed: ClassVar[bool] = False
+    """Whether the tool lists the output schema of what it executes."""
+
     def __init__(self, tool: str, **fixed: object) -> None:
         self.tool, self._fixed = tool, fixed
 
@@ -194,6 +197,8 @@ class CallBuilder:
 
 class UpstreamCallBuilder(CallBuilder):
     """Builds calls of a server's tools by their own names."""
+
+    is_typed = True
 
     def __init__(self, server: ServerConfig, tool: str) -> None:
         super().__init__(tool)

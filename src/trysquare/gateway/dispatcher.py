@@ -76,8 +76,9 @@ async def execute(
     limit = _result_limit(server, context.meta) if context.meta else server.result_bytes
     try:
         return await present_result(
-            sent.answer, origin, limit=limit, context=context, results=servers.results, read_call=builder.read
-        )
+            sent.answer, origin, limit=limit, context=context, results=servers.results, read_call=builder.read,
+            is_typed=builder.is_typed and definition.typed_output is not None,
+        )  # fmt: skip
     except MalformedResult as error:
         raise failures.malformed(server.name, tool, str(error)) from None
 

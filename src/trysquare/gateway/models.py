@@ -214,6 +214,12 @@ class ToolDefinition:
     annotations: JsonObject = field(default_factory=dict[str, Any])
 
     @property
+    def typed_output(self) -> JsonObject | None:
+        """The output schema, where every client can read it: before 2026-07-28 it had to be an object at the top."""
+        schema = self.output_schema
+        return schema if schema is not None and schema.get("type") == "object" else None
+
+    @property
     def is_repeatable(self) -> bool:
         """Whether the server declares that a second call does no harm."""
         return bool(self.annotations.get("readOnlyHint")) or bool(self.annotations.get("idempotentHint"))

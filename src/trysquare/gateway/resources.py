@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import quote
 
+from trysquare.core.content import Audio, Content, Image, ResourceContents, ResourceLink, Text
 from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError, ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.core.prompts import Complete, Prompt, PromptArgument, PromptMessage
 from trysquare.core.resources import Read, Resource, ResourceTemplate
-from trysquare.core.result import Audio, Content, Image, ResourceContents, ResourceLink, Text
 from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import Toolset
 from trysquare.core.untrusted import cleaned_text, cleaned_value

@@ -13,11 +13,12 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import ToolMetadata
+from trysquare.core.output import Output
 from trysquare.core.result import Result
 from trysquare.core.signature import Arguments, PassthroughArguments
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
-from trysquare.core.untrusted import cleaned_text, folded
+from trysquare.core.untrusted import cleaned_text, cleaned_value, folded
 from trysquare.gateway import arguments as calling
 from trysquare.gateway import listing
 from trysquare.gateway.arguments import CallBuilder, GatewayCall, ListCall, ReadCall, ServerCall, UpstreamCallBuilder
@@ -89,6 +90,7 @@ def upstream_tool(servers: GatewayService, server: ServerConfig, definition: Too
         destructive=_hint(hints, "destructiveHint"),
         idempotent=_hint(hints, "idempotentHint"),
         open_world=_hint(hints, "openWorldHint"),
+        output=None if definition.typed_output is None else Output.listed(cleaned_value(definition.typed_output)),
     )
 
 
@@ -250,10 +252,14 @@ def _tool(
     profiles: frozenset[str],
     *,
     title: str | None = None,
+    output: Output | None = None,
     **more: Any,
 ) -> Tool:
     def call(given: JsonObject, context: CallContext) -> Awaitable[Result[Any]]:
         return run(arguments.parse(name, given), context)
 
     metadata = ToolMetadata(toolset=TOOLSET, profiles=profiles, result_limit=None, **more)
-    return Tool(name=name, title=title, description=description, arguments=arguments, call=call, metadata=metadata)
+    return Tool(
+        name=name, title=title, description=description, arguments=arguments, call=call, metadata=metadata,
+        output=output,
+    )  # fmt: skip

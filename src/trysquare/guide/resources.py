@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
+from trysquare.core.content import ResourceContents
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, NotFound
 from trysquare.core.json import JsonObject
 from trysquare.core.resources import Read, Resource, ResourceTemplate, Skill, SkillFile
-from trysquare.core.result import ResourceContents
 from trysquare.guide.documents import DOCUMENT_TEMPLATE, EXPRESSION_TEMPLATE, Category, Document, document_uri
 from trysquare.guide.projects import Project, Projects
 from trysquare.guide.retrieval import ContentPart, Request, fetch, joined, visible_pieces

@@ -508,7 +508,7 @@ async def _schema_of(gateway: Gateway, name: str, sent: Json) -> Json:
     """The schema of what a tool behind the gateway takes; empty if it is unknown."""
     asked = {key: sent[key] for key in ("server", "tool_name") if key in sent}
     found = await gateway.call(name, {"action": "list", "detail": "schemas", **asked})
-    tools = _object(found.get("structuredContent")).get("value")
+    tools = _object(found.get("structuredContent")).get("result")
     only = _object(tools[0]) if isinstance(tools, list) and len(cast(list[Any], tools)) == 1 else {}
     about = _object(only.get("inputs"))
     return {**about, "type": "object"} if about else about
@@ -551,31 +551,35 @@ def _object_in(given: Any) -> Json | None:
 
 def _shown(objects: Any, name: str, arguments: Json, result: Json, limit: int) -> Any:
     """A tool's result as Elysia takes it."""
-    structured, origin = result.get("structuredContent"), _object(_object(result.get("_meta")).get("trysquare/origin"))
-    envelope = _object(structured) if "success" in _object(structured) else {}
+    structured, meta = result.get("structuredContent"), _object(result.get("_meta"))
+    origin, about = _object(meta.get("trysquare/origin")), _object(meta.get("trysquare/result"))
     if result.get("isError"):
         text = _plain(_text_of(result) or json.dumps(structured))
-        return objects.Error(feedback=text) if _is_repairable(envelope, origin) else objects.Error(error_message=text)
-    if envelope and (not origin or "handle" in origin):
-        rows, rest = _rows(envelope.get("value")), {k: v for k, v in envelope.items() if k not in ("success", "value")}
-    else:
-        rows, rest = _rows(structured if structured is not None else _text_of(result)), {}
+        return objects.Error(feedback=text) if _is_repairable(about, origin) else objects.Error(error_message=text)
+    value = _value_of(structured, about) if not origin or "handle" in origin else structured
+    rows = _rows(value if value is not None else _text_of(result))
     rows = _bounded([*rows, *_other_blocks(result)], limit)
     action = arguments.get("tool_name") or arguments.get("action") or "answer"
     text = f"`{action}` of {name}: {len(rows)} objects. " + " ".join(
         part if isinstance(part, str) else json.dumps(part)
-        for part in (*origin.get("notes", ()), rest.get("instruction"), rest.get("next")) if part
+        for part in (*origin.get("notes", ()), about.get("instruction"), about.get("next")) if part
     )  # fmt: skip
     message = text.strip().replace("{", "{{").replace("}", "}}")  # Elysia formats it.
     return objects.Result(objects=rows, metadata=origin, name=str(action), llm_message=message)
 
 
-def _is_repairable(envelope: Json, origin: Json) -> bool:
+def _value_of(structured: Any, about: Json) -> Any:
+    """What our own tool returned: without the guidance that stands beside it."""
+    own = {key: part for key, part in _object(structured).items() if key not in about}
+    return own.get("result") if "result" in own else own or structured
+
+
+def _is_repairable(about: Json, origin: Json) -> bool:
     """Whether a model can correct the call. One that may have taken effect must not be repeated unasked."""
-    if envelope.get("outcome") == "sent_unknown":
+    if about.get("outcome") == "sent_unknown":
         return False
-    code = str(_object(envelope.get("error")).get("code", ""))
-    return bool(origin) or not code or "next" in envelope or code.startswith("VALIDATION") or "NOT_FOUND" in code
+    code = str(about.get("code", ""))
+    return bool(origin) or not code or "next" in about or code.startswith("VALIDATION") or "NOT_FOUND" in code
 
 
 def _rows(value: Any) -> list[Json]:

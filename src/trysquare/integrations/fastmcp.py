@@ -18,6 +18,7 @@ from trysquare.catalog.toolset import listed
 from trysquare.core.approvals import Approvals
 from trysquare.core.cache import Handles, MemoryHandles
 from trysquare.core.call import call_tool, direct_calls, guard_crash
+from trysquare.core.content import ResourceContents
 from trysquare.core.context import (
     Answer,
     CallContext,
@@ -32,7 +33,6 @@ from trysquare.core.context import (
 from trysquare.core.errors import ErrorCode, InputRequired, NobodyToAsk, NotFound, ToolError
 from trysquare.core.prompts import Prompt, PromptMessage
 from trysquare.core.resources import Resource, ResourceTemplate
-from trysquare.core.result import ResourceContents
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Change, Toolset, open_lifespans
 from trysquare.server.caller import ElicitationAnswers

@@ -16,6 +16,10 @@ Rename: TypeAlias = Callable[[str], str]
 """From the declared name of a tool to the name that callers use; other names stay as they are."""
 
 
+READ_MORE = "read_more"
+"""The tool that reads on in long answers."""
+
+
 class Meter(Protocol):
     """Measures calls: `CallMetrics` is one."""
 
@@ -33,6 +37,8 @@ class MiddlewareConfig:
     """Where consent is stored; without it a tool that needs consent runs only if the client can ask."""
     meter: Meter | None = None
     """Measures every call; without it nothing is measured."""
+    page_reader: str = READ_MORE
+    """The name of the tool that reads on in long answers."""
     rename: Rename | None = None
     """The final names of the other tools, which results may name; None where no tool is renamed."""
 
@@ -49,5 +55,7 @@ class Layer:
     """The tool as it is listed, where the middleware changes its name or arguments."""
     internal: bool = False
     """Whether it also applies to calls that prompts and other tools make."""
+    tool: Callable[[str], Tool] | None = None
+    """Makes the tool that the middleware adds, under the name of the page reader."""
     templates: tuple[ResourceTemplate, ...] = ()
     """Resources that the middleware adds to the toolset."""

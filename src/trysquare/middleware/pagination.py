@@ -1,79 +1,26 @@
-"""Middleware that cuts long results into pages, with a cursor for the next one."""
+"""Middleware that cuts long results into pages, and the tool that reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from trysquare.core.cache import TooLargeToKeep
+from trysquare.core.content import Content, ResourceContents, ResourceLink, Text
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject, as_object
-from trysquare.core.redaction import redact
+from trysquare.core.metadata import ALL_PROFILES, PAGE_READER
+from trysquare.core.output import RESULT
 from trysquare.core.resources import ResourceTemplate
-from trysquare.core.result import Content, ResourceContents, ResourceLink, Result, Text, dump_json, jsonable, read_json
-from trysquare.core.schema.errors import WRAPPER_KEYS, unwrap_arguments
-from trysquare.core.signature import Arguments
+from trysquare.core.result import Result, dump_json, jsonable, read_json
 from trysquare.core.threads import run_in_thread
-from trysquare.core.tool import Tool
-from trysquare.middleware.base import Layer
+from trysquare.core.tool import Tool, tool
+from trysquare.middleware.base import READ_MORE, Layer
 from trysquare.middleware.json_pages import Page, Path, paginate, pointer
-
-CURSOR: JsonObject = {"type": "string", "description": "Next page of a long answer: the cursor that it gave"}
-
-
-class PagedArguments:
-    """The arguments of a tool, or a cursor."""
-
-    def __init__(self, inner: Arguments) -> None:
-        self._inner = inner
-
-    @cached_property
-    def cursor_name(self) -> str:
-        """The name of the argument: `cursor`, or another where the tool has one of its own."""
-        own = self._inner.wire.get("properties", {})
-        return "cursor" if "cursor" not in own else "page_cursor"
-
-    @cached_property
-    def wire(self) -> JsonObject:
-        wire = self._inner.wire
-        return {**wire, "properties": {**wire.get("properties", {}), self.cursor_name: CURSOR}}
-
-    @property
-    def exact(self) -> JsonObject:
-        exact = self._inner.exact
-        if "oneOf" not in exact:
-            return self.wire
-        alone: JsonObject = {"type": "object", "properties": {self.cursor_name: CURSOR}}
-        alone |= {"required": [self.cursor_name], "additionalProperties": False}
-        return {**exact, "oneOf": [*exact["oneOf"], alone]}
-
-    def parse(self, tool: str, raw: JsonObject) -> Any:
-        return self._inner.parse(tool, self.without_cursor(raw))
-
-    def cursor_in(self, raw: JsonObject) -> Any:
-        """The cursor of a call, also where a model nested it one level too deep; None for an ordinary call."""
-        if self.cursor_name in raw:
-            return raw[self.cursor_name]
-        if len(raw) != 1 or next(iter(raw)) not in WRAPPER_KEYS:
-            return None
-        return unwrap_arguments(raw, self.wire["properties"]).get(self.cursor_name)
-
-    def without_cursor(self, raw: JsonObject) -> JsonObject:
-        """The arguments for the tool itself: some clients send every optional argument as null."""
-        if self.cursor_name not in raw:
-            return raw
-        return {name: value for name, value in raw.items() if name != self.cursor_name}
-
-    def required_in(self, raw: JsonObject) -> JsonObject:
-        """The call's required arguments: a client that validates calls needs them with the cursor too."""
-        required: list[str] = self._inner.wire.get("required", [])
-        return {name: raw[name] for name in required if name in raw}
-
 
 _MARK = "trysquare.pages"
 
@@ -102,13 +49,16 @@ def paged(result: Result[Any], limit: int, tool: str) -> tuple[StoredPages, Resu
         for index, piece in enumerate(result.content)
         if isinstance(piece, ResourceContents) and piece.text is not None
     }
-    stored = StoredPages(tool=tool, pages=pages, main=main, total=_counts(_at(document, main)), texts=texts_of)
+    is_wrapped = bool(result.fields) or not isinstance(document.get("value"), dict)
+    total = _counts(_at(document, main))
+    stored = StoredPages(tool=tool, pages=pages, main=main, total=total, is_wrapped=is_wrapped, texts=texts_of)
     texts = stored.result(1)
     other = tuple(piece for piece in result.content if _text_in(piece) is None)
     first = replace(
         result,
         value=texts.value,
         raw=None,
+        structured=None,
         message=texts.message,
         error=pages[0].part.get("error"),
         fields={name: part for name, part in texts.fields.items() if name != "error_message"},
@@ -126,6 +76,8 @@ class StoredPages:
     main: Path
     """The part that made the result long; the counts are about it."""
     total: JsonObject
+    is_wrapped: bool
+    """Whether the value stands under `result` in the structured content."""
     texts: Mapping[str, JsonObject | None]
     """For each text of the content: the URI it is embedded from, or None for plain text."""
 
@@ -145,10 +97,16 @@ class StoredPages:
     def describe(self, number: int) -> JsonObject:
         """The number of a page, and how much of how much it shows."""
         page = self.pages[number - 1]
-        about: JsonObject = {"number": number, "of": len(self.pages), "part": pointer(_in_envelope(self.main))}
+        about: JsonObject = {"number": number, "of": len(self.pages), "part": self._pointer(self.main)}
         about |= {"shown": _counts(_at(page.part, self.main)), "total": self.total}
-        unfinished = pointer(_in_envelope(page.continues or ()))
+        unfinished = self._pointer(page.continues or ())
         return {**about, "continues": unfinished} if unfinished else about
+
+    def _pointer(self, path: Path) -> str:
+        """A path in the structured content, where a tool's own fields and the entries of an object are at the top."""
+        if path[:1] == ("fields",) or (path[:1] == ("value",) and not self.is_wrapped):
+            path = path[1:]
+        return pointer((RESULT, *path[1:]) if path[:1] == ("value",) else path)
 
     def text(self, number: int) -> tuple[str, str]:
         """A page as a resource: plain text where the result is one, else JSON."""
@@ -167,8 +125,8 @@ class StoredPages:
 
     def to_json(self) -> JsonObject:
         pages = [{"part": page.part, "continues": page.continues and list(page.continues)} for page in self.pages]
-        own = {"tool": self.tool, "pages": pages, "main": list(self.main), "total": self.total, "texts": self.texts}
-        return {"kind": _MARK, **own}
+        about = {"tool": self.tool, "total": self.total, "is_wrapped": self.is_wrapped, "texts": self.texts}
+        return {"kind": _MARK, **about, "pages": pages, "main": list(self.main)}
 
     @classmethod
     def from_json(cls, stored: Any) -> StoredPages | None:
@@ -180,7 +138,8 @@ class StoredPages:
             Page(part=page["part"], continues=None if page["continues"] is None else tuple(page["continues"]))
             for page in own["pages"]
         ]
-        return cls(tool=own["tool"], pages=pages, main=tuple(own["main"]), total=own["total"], texts=own["texts"])
+        about = {name: own[name] for name in ("tool", "total", "is_wrapped", "texts")}
+        return cls(pages=pages, main=tuple(own["main"]), **about)
 
     def _content(self, index: str, text: str) -> Content:
         about = self.texts.get(index)
@@ -220,11 +179,6 @@ def _at(document: JsonObject, path: Path) -> Any:
     return here
 
 
-def _in_envelope(path: Path) -> Path:
-    """A path in the envelope, where a tool's own fields are at the top."""
-    return path[1:] if path[:1] == ("fields",) else path
-
-
 def _length(value: Any) -> int:
     if value is None:
         return 0
@@ -250,66 +204,60 @@ def _counts(value: Any) -> JsonObject:
 
 ADDRESS = "trysquare://results/"
 LIFETIME = 3600.0
-_MAX_REPEATED = 1000
-"""Characters of required arguments that are repeated in the call for the next page."""
 
 
-def paginate_results(tool: Tool, *, lifetime: float = LIFETIME) -> Tool:
-    """Cut results over the tool's `result_limit` into pages, and add the argument `cursor` to its schema.
+def paginate_results(tool: Tool, *, reader: str = READ_MORE, lifetime: float = LIFETIME) -> Tool:
+    """Cut results over the tool's `result_limit` into pages, which the tool `reader` reads.
 
-    A call with a cursor returns that page and does not run the tool. The same pages are resources:
-    `trysquare://results/HANDLE` is the first, `trysquare://results/HANDLE.2` the second. Binary content stays whole.
+    The same pages are resources: `trysquare://results/HANDLE` is the first, `trysquare://results/HANDLE.2` the second.
+    Binary content stays whole.
     """
     limit = tool.metadata.result_limit
-    if limit is None:
+    if limit is None or not tool.may_be_paged:
         return tool
-    inner, arguments_kind = tool.call, PagedArguments(tool.arguments)
+    inner = tool.call
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
-        if (cursor := arguments_kind.cursor_in(arguments)) is not None:
-            pages, number = await _stored_page(cursor, context, tool.name)
-            repeated = _Repeated(tool.name, arguments_kind, arguments)
-            return _with_next(pages.result(number), pages, number, cursor.partition(".")[0], repeated)
         try:
-            result = await inner(arguments_kind.without_cursor(arguments), context)
+            result = await inner(arguments, context)
         except ToolError as error:
             if fits(result := Result.from_error(error), limit):
                 raise
         if fits(result, limit):
             return result
-        return await _first_page(result, limit, lifetime, context, _Repeated(tool.name, arguments_kind, arguments))
+        return await _first_page(result, limit, lifetime, context, tool, reader)
 
-    return tool.wrapped(call, arguments=arguments_kind)
-
-
-class _Repeated(NamedTuple):
-    """The part of a call that the call for the next page repeats."""
-
-    tool: str
-    kind: PagedArguments
-    arguments: JsonObject
-
-    def next_call(self, cursor: str) -> JsonObject:
-        required = redact(self.kind.required_in(self.arguments), self.kind.wire)
-        if required and len(dump_json(required)) > _MAX_REPEATED:
-            required = {}
-        return {"tool": self.tool, "arguments": {**required, self.kind.cursor_name: cursor}}
+    return tool.wrapped(call)
 
 
 async def _first_page(
-    result: Result[Any], limit: int, lifetime: float, context: CallContext, repeated: _Repeated
+    result: Result[Any], limit: int, lifetime: float, context: CallContext, tool: Tool, reader: str
 ) -> Result[Any]:
-    pages, first = paged(result, limit, repeated.tool)
+    pages, first = paged(result, limit, tool.name)
     try:
         handle = await run_in_thread(
             lambda: context.handles.put(pages.to_json(), principal=context.principal.subject, ttl=lifetime)
         )
     except TooLargeToKeep as error:
-        return _only_page(first, pages, error)
+        return _typed(_only_page(first, pages, error), result, tool)
     except ToolError as error:
         # The tool has run and may not be run again: better a long result than a lost one.
         return replace(result, warnings=(*result.warnings, f"The result is long and could not be paged: {error}"))
-    return _with_next(replace(first, content=(*first.content, pages.link(ADDRESS, handle))), pages, 1, handle, repeated)
+    linked = replace(first, content=(*first.content, pages.link(ADDRESS, handle)))
+    return _typed(_with_next(linked, pages, 1, handle, reader), result, tool)
+
+
+def _typed(page: Result[Any], whole: Result[Any], tool: Tool) -> Result[Any]:
+    """The first page of a tool with an output schema: a part that fits the schema, or else the whole value."""
+    if whole.structured is None or tool.output is None or page.page is None:
+        return page
+    value = jsonable(page.value)
+    part: JsonObject = {RESULT: value} if tool.output.wraps else as_object(value)
+    # Beside the part, for clients that show a model nothing else of the answer.
+    following = {"next": page.next} if "next" not in part and page.next is not None else {}
+    if (following or "next" not in part) and tool.output.validator.fits({**part, **following}):
+        return replace(page, structured={**part, **following})
+    return replace(page, structured=whole.structured, page={**page.page, "structured": "whole"})
 
 
 def _only_page(first: Result[Any], pages: StoredPages, error: TooLargeToKeep) -> Result[Any]:
@@ -319,48 +267,62 @@ def _only_page(first: Result[Any], pages: StoredPages, error: TooLargeToKeep) ->
     return replace(_described(first, pages.describe(1), instruction), warnings=(*first.warnings, warning))
 
 
-def _with_next(result: Result[Any], pages: StoredPages, number: int, handle: str, repeated: _Repeated) -> Result[Any]:
+def _with_next(result: Result[Any], pages: StoredPages, number: int, handle: str, reader: str) -> Result[Any]:
     """The page with its description and the call for the next one."""
     page = pages.describe(number)
     if number == len(pages.pages):
         return _described(result, page)
     cursor = f"{handle}.{number + 1}"
-    text = f"This is page {number} of {len(pages.pages)}; if you need more, call again with the cursor in `page`."
-    following = result.next or repeated.next_call(cursor)
-    return replace(_described(result, {**page, "cursor": cursor}, text), next=following)
+    text = f"This is page {number} of {len(pages.pages)}. If you need more, send the call in `next`."
+    following: JsonObject = {"tool": reader, "arguments": {"cursor": cursor}}
+    if result.next is not None:
+        # The tool's own next call stays; the one for the next page stands beside it.
+        text = f"This is page {number} of {len(pages.pages)}. If you need more, call `{reader}` with cursor `{cursor}`."
+    described = _described(result, {**page, "cursor": cursor}, text)
+    return described if result.next is not None else replace(described, next=following)
 
 
 def _described(result: Result[Any], page: JsonObject, instruction: str | None = None) -> Result[Any]:
     joined = " ".join(filter(None, [result.instruction, instruction])) or None
-    return replace(result, fields={**result.fields, "page": page}, instruction=joined)
+    return replace(result, page=page, instruction=joined)
 
 
-async def _stored_page(cursor: Any, context: CallContext, tool: str | None = None) -> tuple[StoredPages, int]:
-    handle, dot, digits = cursor.partition(".") if isinstance(cursor, str) else ("", "", "")
+async def _stored_page(cursor: str, context: CallContext) -> tuple[StoredPages, int, str]:
+    """The pages of a cursor, the number of the one that it names, and their handle."""
+    handle, dot, digits = cursor.strip().removeprefix(ADDRESS).partition(".")
     if not handle or (dot and not (digits.isascii() and digits.isdigit() and len(digits) < 10)):
         raise InvalidArguments(
-            "Unknown cursor.",
-            instruction="Copy it from `page.cursor` of a previous result, or leave it out to run the tool.",
+            "Unknown cursor.", instruction="Copy it from the `next` call of a long answer; without one, call the tool."
         )
     stored = await run_in_thread(lambda: context.handles.get(handle, principal=context.principal.subject))
     pages = StoredPages.from_json(stored)
     if pages is None:
         raise NotFound(f"Handle `{handle}` is not a long result.", code=ErrorCode.HANDLE_NOT_FOUND)
     number = int(digits) if dot else 1
-    if tool is not None and pages.tool != tool:
-        raise InvalidArguments(
-            f"This cursor belongs to a result of `{pages.tool}`.", instruction="Send it to that tool."
-        )
     if not 1 <= number <= len(pages.pages):
         raise InvalidArguments(
             f"Unknown page {number}: the result has pages 1 to {len(pages.pages)}.",
-            instruction="Copy the cursor from `page.cursor`.",
+            instruction="Copy the cursor from the `next` call of a page.",
         )
-    return pages, number
+    return pages, number, handle
+
+
+def page_reader(name: str = READ_MORE) -> Tool:
+    """The tool that reads on in long answers."""
+
+    async def read_more(cursor: str, context: CallContext) -> Result[Any]:
+        """Next page of a long answer: send the cursor that it gave."""
+        pages, number, handle = await _stored_page(cursor, context)
+        return _with_next(pages.result(number), pages, number, handle, name)
+
+    return tool(
+        read_more, name=name, toolset="catalog", category=PAGE_READER, profiles=ALL_PROFILES | {"search"},
+        result_limit=None, read_only=True, idempotent=True, open_world=False,
+    )  # fmt: skip
 
 
 async def _read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
-    pages, number = await _stored_page(values.get("handle") or uri.removeprefix(ADDRESS), context)
+    pages, number, _ = await _stored_page(values.get("handle") or uri, context)
     text, mime_type = pages.text(number)
     return (ResourceContents(uri=uri, mime_type=mime_type, text=text),)
 
@@ -377,9 +339,7 @@ RESULTS = ResourceTemplate(
 MIDDLEWARE = Layer(
     order=40,
     internal=True,
-    wrap=lambda tool, config: paginate_results(tool),
-    describe=lambda tool, config: (
-        tool if tool.metadata.result_limit is None else replace(tool, arguments=PagedArguments(tool.arguments))
-    ),
+    wrap=lambda tool, config: paginate_results(tool, reader=config.page_reader),
+    tool=page_reader,
     templates=(RESULTS,),
 )

@@ -28,7 +28,7 @@ from trysquare.core.toolset import (
     lifespans_of,
     resource_of_template,
 )
-from trysquare.middleware.base import Layer, Middleware, MiddlewareConfig
+from trysquare.middleware.base import READ_MORE, Layer, Middleware, MiddlewareConfig
 
 logger = logging.getLogger("trysquare.tools")
 
@@ -46,16 +46,21 @@ class MiddlewareToolset:
         *,
         name_of: Callable[[Tool], str] | None = None,
         templates: Iterable[ResourceTemplate] = (),
+        reader: Tool | None = None,
     ) -> None:
-        """`name_of` returns a tool's final name without wrapping it; leave it out where `wrap` keeps the names."""
+        """`name_of` returns a tool's final name without wrapping it; leave it out where `wrap` keeps the names.
+
+        `reader` reads the pages of long results: it stands behind the other tools where one of them may give some.
+        """
         self._inner = toolset
+        self._reader = reader
         self._wrap = wrap
         self._name_of: Callable[[Tool], str] = name_of or (lambda tool: tool.name)
         self._templates = tuple(templates)
         self._wrapped: dict[str, tuple[Tool, Tool]] = {}
         self._lock = threading.Lock()
         # Names that collide are found here, when the set is built, and not at some later call.
-        self._index = by_name("tool", ((self._name_of(tool), tool) for tool in toolset.tools()))
+        self._index = by_name("tool", ((self._name_of(tool), tool) for tool in self._inner_tools()))
         self.renames = self._any_renamed()
         """Whether any tool has another name here."""
         toolset.subscribe(self._on_change)
@@ -65,11 +70,17 @@ class MiddlewareToolset:
         return lifespans_of(self._inner)
 
     def tools(self) -> Sequence[Tool]:
-        return tuple(self._wrapped_once(tool) for tool in self._inner.tools())
+        return tuple(self._wrapped_once(tool) for tool in self._inner_tools())
+
+    def _inner_tools(self) -> Sequence[Tool]:
+        tools = self._inner.tools()
+        if self._reader is None or not any(tool.may_be_paged for tool in tools):
+            return tools
+        return (*tools, self._reader)
 
     def find(self, name: str) -> Tool | None:
         # A toolset may find tools that it does not list.
-        tool = self._index.get(name) or self._inner.find(name)
+        tool = self._index.get(name) or self._inner.find(name) or self._reader
         wrapped = None if tool is None else self._wrapped_once(tool)
         # A tool that is found by its declared name may have another one here.
         return wrapped if wrapped is not None and wrapped.name == name else None
@@ -105,7 +116,7 @@ class MiddlewareToolset:
         if change != "tools":
             return
         with self._lock:
-            self._index = self._index_of(self._inner.tools())
+            self._index = self._index_of(self._inner_tools())
             self.renames = self._any_renamed()
             self._wrapped = {}
 
@@ -162,21 +173,35 @@ def with_middleware(toolset: Toolset, config: MiddlewareConfig) -> MiddlewareToo
     def name_of(tool: Tool) -> str:
         return _describe(tool, config).name
 
+    reader = _page_reader(toolset, name_of)
+    known = replace(config, page_reader=name_of(reader))
+
     def rename(name: str) -> str:
-        tool = toolset.find(name)
+        tool = reader if name == reader.name else toolset.find(name)
         return name if tool is None else name_of(tool)
 
     def current_config() -> MiddlewareConfig:
-        return replace(config, rename=rename) if config.prefix or served.renames else config
+        return replace(known, rename=rename) if config.prefix or served.renames else known
 
     templates = [template for layer in layers() for template in layer.templates]
     served = MiddlewareToolset(
-        toolset, lambda tool: _when_called(tool, current_config), name_of=name_of, templates=templates
+        toolset, lambda tool: _when_called(tool, current_config), name_of=name_of, templates=templates, reader=reader
     )
     return served
+
+
+def _page_reader(toolset: Toolset, name_of: Callable[[Tool], str]) -> Tool:
+    """The tool that reads the pages of long results, under the first name that no other tool has."""
+    taken = {name_of(tool) for tool in toolset.tools()}
+    # With the other layers, which are imported only where something is served.
+    make = next(layer.tool for layer in layers() if layer.tool is not None)
+    readers = (make(name) for name in (READ_MORE, "read_next_page", "read_result_page"))
+    return next(reader for reader in readers if name_of(reader) not in taken)
 
 
 def internal_toolset(toolset: Toolset, config: MiddlewareConfig) -> MiddlewareToolset:
     """The toolset as prompts call it: under the declared names, with the internal layers only."""
     internal = [layer for layer in layers() if layer.internal]
-    return MiddlewareToolset(toolset, lambda tool: _compose(tool, internal, config))
+    reader = _page_reader(toolset, lambda tool: tool.name)
+    known = replace(config, page_reader=reader.name)
+    return MiddlewareToolset(toolset, lambda tool: _compose(tool, internal, known), reader=reader)

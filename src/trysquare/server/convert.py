@@ -9,13 +9,14 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from trysquare.core.content import Audio, Content, Image, ResourceContents, ResourceLink, Text
 from trysquare.core.context import Answer, ClientRequest, ElicitRequest, RootsRequest, SamplingRequest, Visit
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.metadata import ToolMetadata
 from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage
 from trysquare.core.resources import Resource, ResourceTemplate
-from trysquare.core.result import Audio, Content, Image, ResourceContents, ResourceLink, Result, Text, render_text
+from trysquare.core.result import Result, envelope_of, guidance_of, render_text
 from trysquare.core.text import encodable_value
 from trysquare.core.tool import Tool
 from trysquare.protocol.messages import INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RESOURCE_NOT_FOUND, RpcError
@@ -55,27 +56,59 @@ def _link(link: ResourceLink) -> JsonObject:
 
 COMPLETE = "complete"
 """What every result of protocol 2026-07-28 says of itself; the SDK takes it out again for the era before."""
-_BARE = {"success": True}
+RESULT_KEY = "trysquare/result"
+"""Key of `_meta` with what a result says beside its value: code, instruction, next, warnings, page."""
 
 
 def result_to_wire(result: Result[Any]) -> JsonObject:
-    """The answer to a call: the envelope once as structured content, and its rendering as text.
+    """The answer to a call: what the tool returned, as text and as structured content, and guidance in `_meta`.
 
-    Plain JSON and no model of the SDK: the runner would take a model apart again before it checks and sends it.
+    A failure has no structured content: nothing of it would fit the tool's output schema.
     """
     if result.relayed is not None:
         return _relayed(result, result.relayed)
-    envelope = result.to_json()
-    text = render_text(envelope)
-    blocks = [block_to_wire(content) for content in result.content]
-    if not blocks or envelope != _BARE:
-        blocks.insert(0, {"type": "text", "text": text})
-    wire: JsonObject = {"resultType": COMPLETE, "content": blocks, "structuredContent": envelope}
+    found: list[Content] = []
+    envelope = envelope_of(result, found if result.structured is None else None)
+    blocks = [block_to_wire(content) for content in (*found, *result.content)]
+    if not blocks or len(envelope) > 1:
+        blocks.insert(0, {"type": "text", "text": render_text(envelope)})
+    wire: JsonObject = {"resultType": COMPLETE, "content": blocks}
     if not result.success:
         wire["isError"] = True
-    if result.meta:
-        wire["_meta"] = encodable_value(dict(result.meta))
+    elif (structured := result.structured or _structured(result, envelope)) is not None:
+        wire["structuredContent"] = structured
+    if meta := _result_meta(result, envelope):
+        wire["_meta"] = meta
     return wire
+
+
+def _structured(result: Result[Any], envelope: JsonObject) -> JsonObject | None:
+    """The structured content of a tool that lists no output schema: its fields, or its value; none for plain text.
+
+    With it goes the guidance: there are clients that show a model nothing else of the answer.
+    """
+    value = envelope.get("value")
+    if not result.fields:
+        if value is None or (isinstance(value, str) and result.page is None):
+            return None
+        own: JsonObject = cast(JsonObject, value) if isinstance(value, dict) else {"result": value}
+    else:
+        own = {name: envelope[name] for name in result.fields}
+        own = own if value is None else {"result": value, **own}
+    return {**own, **{name: part for name, part in guidance_of(result).items() if name not in own}}
+
+
+def _result_meta(result: Result[Any], envelope: JsonObject) -> JsonObject:
+    """`_meta`: our part under one key, and beside it what the tool added."""
+    about = guidance_of(result)
+    if not result.success:
+        own = ("error_type", "exception_type", "exception_message", *result.fields)
+        about = {"code": (result.code or ErrorCode.TOOL_FAILED).value, **about}
+        about |= {name: envelope[name] for name in own if name in envelope}
+    elif result.structured is not None and result.fields:
+        about |= {name: envelope[name] for name in result.fields}
+    meta: JsonObject = encodable_value(dict(result.meta)) if result.meta else {}
+    return {RESULT_KEY: about, **meta} if about else meta
 
 
 def _relayed(result: Result[Any], body: bytes) -> JsonObject:
@@ -220,8 +253,8 @@ def tool_to_wire(tool: Tool, describe: Callable[[Tool], str]) -> JsonObject:
         wire["title"] = tool.title
     wire["description"] = describe(tool)
     wire["inputSchema"] = tool.input_schema
-    if tool.output_schema is not None:
-        wire["outputSchema"] = _envelope_schema(tool.output_schema)
+    if (output_schema := tool.output_schema) is not None:
+        wire["outputSchema"] = output_schema
     if annotations := _annotations(tool.metadata):
         wire["annotations"] = annotations
     if meta := _meta(tool.metadata):
@@ -246,15 +279,6 @@ def _meta(metadata: ToolMetadata) -> JsonObject:
     if metadata.deprecated is not None:
         meta[DEPRECATED_KEY] = metadata.deprecated
     return meta
-
-
-def _envelope_schema(value_schema: JsonObject) -> JsonObject:
-    """A tool says what its value is; the client gets the envelope around it."""
-    return {
-        "type": "object",
-        "properties": {"success": {"type": "boolean"}, "value": value_schema},
-        "required": ["success"],
-    }
 
 
 _CALLERS_FAULT: Final = frozenset(

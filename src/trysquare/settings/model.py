@@ -140,6 +140,9 @@ class LimitSettings(Section):
     result_characters: int | None = Field(
         default=None, description="Largest result before it is paged, unless its tool sets one", ge=200
     )
+    output_schemas: bool = Field(
+        default=True, description="List what tools return as output schemas; false leaves all of them out"
+    )
     page_size: int = Field(
         default=200, description="Tools, prompts and resources in one page of a list", ge=1, le=10_000
     )

@@ -21,7 +21,7 @@ import pytest
 
 from tests.bots.bot_folders import write_bot
 from tests.server.test_http_calls import MODERN_META
-from tests.support import size
+from tests.support import size, told
 from trysquare.bots.workflow.runs import open_workflows
 from trysquare.store.workflows import StoredRun
 
@@ -149,7 +149,7 @@ class Crowd:
         # A call that takes long is answered as a stream of events, of which the last one is the answer.
         events = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: {")]
         answer = json.loads(events[-1] if events else response.text)
-        return answer["result"]["structuredContent"]
+        return told(answer["result"])
 
     async def disturb(self) -> None:
         """Kill one server after the other while the agents work, and start each again."""

@@ -21,7 +21,7 @@ from tests.gateway.torture.fronts import Front, Gateway, text_of
 from tests.gateway.torture.journal import Journal, open_journal
 from tests.gateway.torture.lanes import Lane
 from tests.gateway.torture.servers import FAULTY, STEADY, faulty_entry, stdio_entry
-from tests.support import size
+from tests.support import size, told
 
 PATIENCE: Final = 20.0
 """Seconds after which nobody is believed to answer any more."""
@@ -177,8 +177,7 @@ class Arena:
 
 
 def _heard(result: CallToolResult, seconds: float) -> Heard:
-    told = result.structured_content or {}
-    outcome = told.get("outcome") or (result.meta or {}).get("trysquare/origin", {}).get("outcome")
+    outcome = told(result).get("outcome") or (result.meta or {}).get("trysquare/origin", {}).get("outcome")
     return Heard(text=text_of(result), failed=result.is_error, outcome=outcome, seconds=seconds, result=result)
 
 

@@ -22,6 +22,7 @@ from mcp_types import CallToolResult, ElicitResult, TextContent
 
 from tests.gateway.torture.lanes import LANES, NAMES, Era, Lane
 from tests.gateway.torture.servers import ROOT
+from tests.support import told
 
 NAME: Final = "Ada"
 _START_SECONDS = 60.0
@@ -115,15 +116,15 @@ class TrysquareFront:
         if listed.is_error or listed.structured_content is None:
             raise RuntimeError(text_of(listed))
         shown = (await self._client.list_tools()).model_dump_json()
-        found = cast(list[dict[str, Any]], listed.structured_content["value"])
+        found = cast(list[dict[str, Any]], listed.structured_content["result"])
         return {one["name"]: json.dumps(one, ensure_ascii=False) + shown for one in found}
 
     async def tail(self, result: CallToolResult, server: str, length: int) -> tuple[int, str]:
         """Read the end of a result by its handle."""
-        handle = str((result.structured_content or {})["value"]["handle"])
+        handle = str(told(result)["handle"])
         size = await self._length(server, handle)
         read = await self._do(server, action="read", tool_inputs={"handle": handle, "offset": size - length})
-        return size, (read.structured_content or {})["value"]["text"]
+        return size, told(read)["text"]
 
     async def _length(self, server: str, handle: str) -> int:
         """How long a kept text is: the last place at which there is something to read."""
@@ -132,7 +133,7 @@ class TrysquareFront:
             middle = (least + most) // 2
             inputs = {"handle": handle, "offset": middle, "length": 1}
             read = await self._do(server, action="read", tool_inputs=inputs)
-            has_text = bool((read.structured_content or {}).get("value", {}).get("text"))
+            has_text = bool((read.structured_content or {}).get("text"))
             least, most = (middle + 1, most) if has_text else (least, middle)
         return least
 

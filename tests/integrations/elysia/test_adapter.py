@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from tests.gateway.toys import has_ended
 from tests.integrations.elysia.served import ADAPTER, served_over_http, serving, toy, write_servers
+from tests.support import about
 from trysquare.integrations.elysia import Gateway, GatewayError, NotSent, Repairable, _is_repairable, restored
 
 
@@ -68,8 +69,8 @@ async def test_a_failure_that_leaves_a_call_unknown_is_not_for_the_model_to_mend
     with Gateway(**serving(config)) as gateway:
         lost = await gateway.call("mcp_toy", {"action": "execute", "tool_name": "kill"})
         wrong = await gateway.call("mcp_toy", {"action": "execute", "tool_name": "kil"})
-    assert not _is_repairable({**lost["structuredContent"], "next": {}}, {})
-    assert _is_repairable(wrong["structuredContent"], {})
+    assert not _is_repairable({**about(lost), "next": {}}, {})
+    assert _is_repairable(about(wrong), {})
 
 
 async def test_all_pages_of_a_list_are_read() -> None:

@@ -14,6 +14,7 @@ ABSENT: Any = object()
 """The candidate that leaves a value out."""
 _NUMBER = re.compile(r"\s*-?(?:0|[1-9]\d{0,300})(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?\s*")
 _TRUE_WORDS, _FALSE_WORDS = ("true", "1", "yes", "y", "t", "on"), ("false", "0", "no", "n", "f", "off")
+_BLANKS = frozenset({"", "null", "none", "nil", "undefined"})
 _LONGEST_JSON = 1_000_000
 _LONGEST_NUMBER_TEXT = 100
 
@@ -39,10 +40,17 @@ def coercions(value: Any, schema: JsonObject, whole: JsonObject) -> Iterator[Can
     elif isinstance(value, str):
         yield from _from_text(value, kinds)
         yield from _choice_of(value, schema)
+        if is_blank(value):
+            yield Candidate(ABSENT, f"{value!r} is not allowed and was left out")
     elif type(value) is int and "string" in kinds and value.bit_length() < _LONGEST_NUMBER_TEXT:
         yield Candidate(str(value), f"the number {value} was written as text")
     if "array" in kinds and not isinstance(value, list) and value is not None:
         yield Candidate([value], f"{truncated_repr(value)} was put into a list", is_wrapped=True)
+
+
+def is_blank(value: Any) -> bool:
+    """Whether a value says that there is none: what models write for an optional argument that they do not mean."""
+    return value is None or (isinstance(value, str) and value.strip().lower() in _BLANKS)
 
 
 def conversions(value: Any, schema: JsonObject, whole: JsonObject) -> Iterator[Candidate]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, cast
 
 from trysquare.core.json import JsonObject, JsonPath, as_list, as_object, holds
-from trysquare.core.schema.coercion import ABSENT, Candidate, Candidates, conversions, guesses
+from trysquare.core.schema.coercion import ABSENT, Candidate, Candidates, conversions, guesses, is_blank
 from trysquare.core.schema.describe import path_text, type_text
 from trysquare.core.schema.validator import NAME_KEYWORDS, Problem, compile_schema, expected_schema
 from trysquare.core.text import closest_names, truncate
@@ -205,6 +205,26 @@ def _rename_closest(draft: ArgumentsDraft, problems: list[Problem]) -> dict[Json
             if close := closest_names(str(problem.path[-1]), (one for one in choices if one not in used)):
                 draft.rename(problem.path, close[0])
     return renamed
+
+
+def without_blanks(draft: ArgumentsDraft, problems: list[Problem], foreign: Collection[str]) -> list[Problem]:
+    """Leave out what says "none" where nothing has to be given. Returns the problems that are left.
+
+    `foreign` are arguments of the tool's other actions: strict function calling fills in every one of them.
+    """
+    for problem in problems:
+        path = problem.path
+        is_foreign = len(path) == 1 and problem.keyword == "additionalProperties" and path[0] in foreign
+        if not path or isinstance(path[-1], int) or not draft.holds(path):
+            continue
+        if problem.keyword in NAME_KEYWORDS and not is_foreign:
+            continue
+        value = draft.value_at(path)
+        if is_blank(value) or (is_foreign and not value):
+            draft.take(path)
+            if any(each.keyword == "required" and each.path == path for each in draft.problems()):
+                draft.put(path, value)
+    return draft.problems()
 
 
 def _mark(schema: JsonObject) -> str:

@@ -7,7 +7,7 @@ contains the value of a secret argument. What repairs is loaded only when a call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
@@ -55,21 +55,27 @@ def unwrap_arguments(raw: JsonObject, properties: Mapping[str, Any]) -> JsonObje
     return cast(JsonObject, inner)
 
 
-def validate_arguments(check: Check, *, tool: str, raw: JsonObject, schema: Callable[[], JsonObject]) -> Any:
-    """The validated arguments, or `InvalidArguments` with the corrected call."""
+def validate_arguments(
+    check: Check, *, tool: str, raw: JsonObject, schema: Callable[[], JsonObject], foreign: Collection[str] = ()
+) -> Any:
+    """The validated arguments, or `InvalidArguments` with the corrected call.
+
+    An optional argument that is null or "" and may not be is not given. `foreign` are those of other actions.
+    """
     try:
         return check(raw, extra="forbid")
     except ValidationError:
-        from trysquare.core.schema.draft import ArgumentsDraft
+        from trysquare.core.schema.draft import ArgumentsDraft, without_blanks
         from trysquare.core.schema.pydantic_errors import pydantic_problems
 
         whole = schema()
         draft = ArgumentsDraft(raw, whole, lambda arguments: pydantic_problems(check, arguments, whole))
         problems = draft.problems()
+        problems = without_blanks(draft, problems, foreign) if problems else []
     if problems:
         raise argument_error(draft, problems, lambda arguments: {"tool": tool, "arguments": arguments})
     # Only names that the author of an inner model lets through are left.
-    return check(raw, extra=None)
+    return check(draft.arguments, extra=None)
 
 
 def argument_error(draft: ArgumentsDraft, problems: list[Problem], call: Call) -> InvalidArguments:

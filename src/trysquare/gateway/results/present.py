@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import msgspec
 from pydantic_core import from_json, to_json
 
+from trysquare.core.content import Audio, Content, Image, ResourceContents, ResourceLink
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode
 from trysquare.core.json import JsonObject
-from trysquare.core.result import Audio, Content, Image, ResourceContents, ResourceLink, Result
+from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import cleaned_json, cleaned_text
 from trysquare.gateway.models import ResultOrigin, UpstreamResult
@@ -115,13 +117,20 @@ async def present_result(
     context: CallContext,
     results: ResultStore,
     read_call: ReadOn,
+    is_typed: bool = False,
 ) -> Result[Any]:
-    """The result of our tool: up to `limit` bytes (0 for any size) relayed, a larger one spilled."""
+    """The result of our tool: up to `limit` bytes (0 for any size) relayed, a larger one spilled.
+
+    Of a tool that lists an output schema, the structured content stays whole: clients refuse anything else.
+    """
     if 0 < limit < len(answer.body):
         principal = context.principal.subject
-        return await run_in_thread(
+        spilled = await run_in_thread(
             lambda: spill(answer, origin, limit=limit, results=results, principal=principal, read_call=read_call)
         )
+        if not is_typed or not spilled.success or spilled.relayed is not None:
+            return spilled
+        return replace(spilled, structured=await run_in_thread(lambda: _structured(answer.body)))
     if len(answer.body) > THREAD_BYTES:
         return await run_in_thread(lambda: relay(answer, origin))
     return relay(answer, origin)
@@ -139,6 +148,11 @@ def spill(
         content = [part.raw if len(part.data) <= BINARY else _link(part, store) for part in parts.blocks]
         answer = answer._replace(body=with_content(answer.body, content))
     return relay(answer, origin)
+
+
+def _structured(body: bytes) -> JsonObject | None:
+    parts = split(body)
+    return cast(JsonObject, from_json(cleaned_json(bytes(parts.structured))[0])) if len(parts.structured) else None
 
 
 def _link(part: Part, store: Store) -> bytes:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
+from trysquare.core.content import Text
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage
-from trysquare.core.result import Text
 from trysquare.core.text import closest_names
 from trysquare.guide.documents import Document, DocumentId, read_document
 from trysquare.guide.projects import Project, Projects
