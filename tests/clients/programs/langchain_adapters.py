@@ -13,11 +13,11 @@ from langchain_mcp_adapters.callbacks import Callbacks
 from langchain_mcp_adapters.client import MultiServerMCPClient
 from langchain_mcp_adapters.tools import load_mcp_tools
 from mcp.types import ElicitResult
-from walk import Called, main
+from walk import Called, filled, main
 
 
 async def accept(mcp_context: Any, params: Any, context: Any) -> ElicitResult:
-    return ElicitResult(action="accept", content={"sure": True})
+    return ElicitResult(action="accept", content=filled(params.requestedSchema))
 
 
 class Walker:
