@@ -1,128 +1,354 @@
-"""`python -m benchmarks.explain`: every classic bug explained, and whether its faulty line is named; with a page."""
+"""`python -m benchmarks.explain`: mutants in packages with tests of their own, and whether the wrong line is named."""
 
 from __future__ import annotations
 
+import argparse
+import ast
 import asyncio
+import json
+import os
+import re
 import shutil
+import statistics
+import subprocess
 import sys
+import tarfile
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from benchmarks.mutants import Mutant, choose, write
 from benchmarks.peers.known import ROOT
+from trysquare.debug.explain.explain import Explained, Explanation
+from trysquare.debug.explain.localization import BUDGET
 from trysquare.debug.explain.native import explain_target
 from trysquare.debug.sessions.launch import read_target
+from trysquare.debug.tools.recording import explain_result
 from trysquare.processes.supervisor import ProcessSupervisor, supervise
 
-BUGS = ROOT / "tests" / "debug" / "bugs"
+TUNING = ("inflection", "more-itertools", "sqlparse", "tabulate", "toolz", "xmltodict")
+"""The packages that the ranking was fixed on."""
+MEASURING = (
+    "boltons", "cachetools", "intervaltree", "isodate", "mistune", "schema", "tinydb", "voluptuous", "webcolors"
+)  # fmt: skip
+"""The packages that are measured; none of them was looked at while the ranking was made."""
+SEED = 20261118
+PINS = ROOT / "constraints" / "explain.txt"
+STORE = ROOT / ".data" / "explain"
 PAGE = ROOT / "docs" / "benchmarks-explain.md"
-LANGUAGES = {"python": "Python", "javascript": "JavaScript", "c": "C"}
-_FIRST = 3
+_NO_SOURCE = re.compile(
+    r"(^|/)(tests?|docs?|examples?|benchmarks?|tools|build|\.[^/]+)/|(^|/)(setup|conftest|noxfile)\.py$"
+)
+_NO_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_tests?|test)\.py$")
+_PYTEST = ("-q", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly", "--no-header", "--tb=no", "-rfE")
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+METHODS = {
+    "ours": "Trysquare",
+    "untried": "the same, no changes tried",
+    "ochiai": "Ochiai alone",
+    "traceback": "pytest's traceback",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    file: str
+    line: int
+    last_line: int = 0
+
+
+@dataclass(kw_only=True, slots=True)
 class Row:
-    """What came of one bug."""
+    """What came of one mutant."""
 
-    bug: Path
-    title: str
-    named_in: int | None
-    """The line of the explanation that names the faulty one, or None."""
-    size: int
-    milliseconds: float
+    package: str
+    mutant: Mutant
+    test: str
+    places: dict[str, list[Place]] = field(default_factory=dict[str, list[Place]])
+    ranks: dict[str, tuple[int | None, int | None]] = field(default_factory=dict[str, tuple[int | None, int | None]])
+    """By method: the rank of the wrong line, and of its function."""
+    found: dict[str, Any] = field(default_factory=dict[str, Any])
+    proved: bool = False
+    """Whether the wrong line is named with a change that makes the test pass and breaks no other."""
+    false: tuple[str, ...] = ()
+    size: int = 0
+    seconds: float = 0.0
+    slow_down: float = 1.0
 
-    def to_markdown(self) -> str:
-        named = "no" if self.named_in is None else f"line {self.named_in}"
-        cells = [LANGUAGES[self.bug.parent.name], f"`{self.bug.name}`", self.title, named, f"{self.size}"]
-        return f"| {' | '.join(cells)} |"
+    def line_rank(self, method: str) -> int | None:
+        return self.ranks[method][0]
+
+    def function_rank(self, method: str) -> int | None:
+        return self.ranks[method][1]
+
+    def rank(self) -> None:
+        """Find the ranks while the program is there."""
+        self.ranks = {method: (self._line_rank(method), self._function_rank(method)) for method in METHODS}
+
+    def _line_rank(self, method: str) -> int | None:
+        for rank, place in enumerate(self.places[method], start=1):
+            if place.file == str(self.mutant.file) and place.line == self.mutant.line:
+                return rank
+        return None
+
+    def _function_rank(self, method: str) -> int | None:
+        names: list[tuple[str, str]] = []
+        for place in self.places[method]:
+            name = place.file, _function_at(place.file, place.line)
+            if name not in names:
+                names.append(name)
+        wanted = str(self.mutant.file), _function_at(str(self.mutant.file), self.mutant.line)
+        return names.index(wanted) + 1 if wanted in names else None
 
 
 def main() -> int:
-    """Explain all of them; 1 where a faulty line is not named."""
-    rows = asyncio.run(_explain_all())
-    for row in rows:
-        print(f"{row.milliseconds:7.0f} ms {row.to_markdown()}")
-    named = sum(row.named_in is not None for row in rows)
-    PAGE.write_text(_page(rows, named), encoding="utf-8")
-    print(f"{named} of {len(rows)} named. Written to {PAGE.relative_to(ROOT)}.")
-    return 0 if named == len(rows) else 1
+    arguments = _parser().parse_args()
+    packages = arguments.packages or (TUNING if arguments.tuning else MEASURING)
+    download()
+    rows: list[Row] = []
+    for package in packages:
+        rows += asyncio.run(_measure(package, arguments))
+    table = to_markdown(rows)
+    print(table)
+    if arguments.write:
+        PAGE.write_text(_page(rows, table, arguments), encoding="utf-8")
+        print(f"Written to {PAGE.relative_to(ROOT)}.")
+    return 0
 
 
-async def _explain_all() -> list[Row]:
-    async with supervise() as supervisor:
-        return [await _explained(bug, supervisor) for bug in _bugs()]
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.explain", description=__doc__)
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="default: all that are measured")
+    parser.add_argument("--tuning", action="store_true", help="the packages for tuning instead")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--count", type=int, default=8, help="mutants of each package (default: %(default)s)")
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds for each (default: %(default)g)")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that runs the tests")
+    parser.add_argument("--details", type=Path, help="write what came of each mutant to this file as JSON lines")
+    parser.add_argument("--write", action="store_true", help="write the page of the documentation")
+    return parser
 
 
-def _bugs() -> list[Path]:
-    return sorted((each for each in BUGS.glob("*/*.*") if each.suffix in (".py", ".js", ".c")), key=_order)
+def download() -> None:
+    """Fetch the pinned source distributions, once."""
+    if (STORE / "done").exists() and (STORE / "done").read_text() == PINS.read_text():
+        return
+    shutil.rmtree(STORE, ignore_errors=True)
+    STORE.mkdir(parents=True)
+    words = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "--require-hashes", "-r", str(PINS)]
+    subprocess.run([sys.executable, "-m", "pip", *words, "--dest", str(STORE)], check=True)
+    (STORE / "done").write_text(PINS.read_text())
 
 
-def _order(bug: Path) -> tuple[int, str]:
-    return list(LANGUAGES).index(bug.parent.name), bug.name
-
-
-async def _explained(bug: Path, supervisor: ProcessSupervisor) -> Row:
-    title, faulty = _read(bug)
-    began = time.perf_counter()
+async def _measure(package: str, arguments: argparse.Namespace) -> list[Row]:
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        text = await _text(bug, _real(folder), supervisor)
-    taken = (time.perf_counter() - began) * 1000
-    return Row(
-        bug=bug,
-        title=title,
-        named_in=next(
-            (
-                index
-                for index, line in enumerate(text.splitlines()[:_FIRST], start=1)
-                if any(f"{bug.name}:{number} " in line for number in faulty)
-            ),
-            None,
-        ),
-        size=len(text.encode()),
-        milliseconds=taken,
+        root = _unpack(package, folder)
+        os.environ["PYTHONPATH"] = str(root / "src" if (root / "src").is_dir() else root)
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        begun = time.perf_counter()
+        known = set(_failing(root, arguments.python, first_only=False))
+        limit = 10 + 4 * (time.perf_counter() - begun)
+        for mutant in choose(_sources(root), f"{arguments.seed} {package}", arguments.count * 6):
+            write(mutant)
+            failing = [each for each in _failing(root, arguments.python, seconds=limit) if each not in known]
+            if failing and not _is_broken_import(failing[0]):
+                row = await _explained(package, mutant, failing[0], root, arguments)
+                print(_line(row, root), flush=True)
+                if arguments.details:
+                    with arguments.details.open("a") as out:
+                        print(json.dumps(_details(row, root), default=str), file=out)
+                rows.append(row)
+            write(Mutant(file=mutant.file, line=mutant.line, operator="", old="", new=mutant.old, function=""))
+            if len(rows) == arguments.count:
+                break
+    return rows
+
+
+def _unpack(package: str, where: str) -> Path:
+    """Unpack a package; its directory without links, as the recorder names files."""
+    folder = Path(where).resolve()
+    name = package.replace("-", "_")
+    [archive] = [each for each in STORE.glob("*.tar.gz") if each.name.lower().startswith(f"{name}-")]
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    [root] = [each for each in folder.iterdir() if each.is_dir()]
+    return root
+
+
+def _sources(root: Path) -> list[Path]:
+    files = [each for each in root.rglob("*.py") if each.stat().st_size < 300_000]
+    names = {each: each.relative_to(root).as_posix() for each in files}
+    return [each for each, name in names.items() if not _NO_SOURCE.search(name) and not _NO_TEST.search(name)]
+
+
+def _failing(root: Path, python: str, *, first_only: bool = True, seconds: float = 300) -> list[str]:
+    """The tests that fail, by their node ids."""
+    words = [python, "-m", "pytest", *_PYTEST, *(["-x"] if first_only else [])]
+    try:
+        run = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return []
+    return _FAILED.findall(run.stdout)
+
+
+def _is_broken_import(test: str) -> bool:
+    """Whether the change broke the collection of the tests: the traceback says it all."""
+    return "::" not in test
+
+
+async def _explained(package: str, mutant: Mutant, test: str, root: Path, arguments: argparse.Namespace) -> Row:
+    row = Row(package=package, mutant=mutant, test=test)
+    begun = time.perf_counter()
+    async with supervise() as supervisor:
+        explained = await _explain(test, root, supervisor, arguments)
+    row.seconds = time.perf_counter() - begun
+    row.places = {method: [] for method in METHODS}
+    row.rank()
+    if not explained.failures:
+        return row
+    explanation = explained.failures[0][1]
+    found = {} if explanation.localization is None else explanation.localization.found
+    row.places = {
+        "ours": [Place(file=each.file, line=each.line) for each in explanation.suspects],
+        "untried": [Place(file=each["file"], line=each["line"]) for each in found.get("before_changes", [])],
+        "ochiai": [Place(file=each["file"], line=each["line"]) for each in found.get("by_spectrum", [])],
+        "traceback": _traceback(explanation, root),
+    }
+    row.proved = any(
+        each.proof is not None
+        and not each.proof["breaks"]
+        and each.line == mutant.line
+        and each.file == str(mutant.file)
+        for each in explanation.suspects
     )
+    row.size = len(str(explain_result(explained, root, test).value).encode())
+    row.slow_down = round(1 + explained.cost.spent / max(float(found.get("plain_seconds", 0)), 0.001), 1)
+    row.false = tuple(_false_statements(explanation, root))
+    row.found = found
+    row.rank()
+    return row
 
 
-def _real(folder: str) -> Path:
-    """A folder without links: debuggers tell files by their real places."""
-    return Path(folder).resolve()
+async def _explain(test: str, root: Path, supervisor: ProcessSupervisor, arguments: argparse.Namespace) -> Explained:
+    target = read_target(["pytest", test], root, runtime=arguments.python)
+    return await explain_target(target, root, supervisor, timeout=60, budget=arguments.budget)
 
 
-def _read(bug: Path) -> tuple[str, list[int]]:
-    """What a bug's first line says of it, and the lines that are marked as wrong."""
-    lines = bug.read_text(encoding="utf-8").splitlines()
-    return lines[0].strip('"/* '), [number for number, line in enumerate(lines, start=1) if "FAULT" in line]
+def _traceback(explanation: Explanation, root: Path) -> list[Place]:
+    frames = () if explanation.head is None else explanation.head.frames
+    own = [each for each in reversed(frames) if each.is_users and Path(each.file).is_relative_to(root)]
+    names = [(each, Path(each.file).relative_to(root).as_posix()) for each in own]
+    return [Place(file=each.file, line=each.line) for each, name in names if not _NO_SOURCE.search(name)]
 
 
-async def _text(bug: Path, root: Path, supervisor: ProcessSupervisor) -> str:
-    shutil.copy(bug, root)
-    words = f"pytest {bug.name}" if bug.suffix == ".py" else bug.name
-    found = await explain_target(read_target(words, root, runtime=_runtime(bug)), root, supervisor, timeout=60)
-    return found.failures[0][1].to_text(str(root)) if found.failures else ""
+def _false_statements(explanation: Explanation, root: Path) -> Iterable[str]:
+    """What the answer says and the files deny: a line that is not there, or a claim on a change without a count."""
+    for each in explanation.suspects:
+        lines = Path(each.file).read_text(encoding="utf-8").splitlines()
+        if each.line > len(lines) or lines[each.line - 1].strip() != each.code:
+            yield f"{each.location} is not `{each.code}`"
+        if _function_at(each.file, each.line) != each.function.replace("<module>", ""):
+            yield f"{each.location} is not in {each.function}"
 
 
-def _runtime(bug: Path) -> str | None:
-    return sys.executable if bug.suffix == ".py" else None
+def _function_at(file: str, line: int) -> str:
+    """The qualified name of the function or class around a line."""
+    node: Any = ast.parse(Path(file).read_text(encoding="utf-8"))
+    name = ""
+    while node is not None:
+        inner = None
+        for each in ast.walk(node):
+            if each is node or not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            if each.body[0].lineno <= line <= (each.end_lineno or 0) and (inner is None or each.lineno < inner.lineno):
+                inner = each
+        if inner is not None:
+            name = f"{name}.{inner.name}".lstrip(".")
+        node = inner
+    return name
 
 
-def _page(rows: list[Row], named: int) -> str:
-    head = f"""# Failures explained
+def _line(row: Row, root: Path) -> str:
+    ranks = " ".join(
+        f"{method} {row.line_rank(method) or '-'}/{row.function_rank(method) or '-'}" for method in METHODS
+    )
+    where = f"{row.mutant.file.relative_to(root)}:{row.mutant.line}"
+    proved = "proved" if row.proved else ""
+    cost = f"{row.seconds:.1f} s {row.size} B {row.slow_down}x"
+    return f"{row.package} {row.mutant.operator} {where} {ranks} {proved} {cost} {row.false or ''}"
 
-`python -m benchmarks.explain` runs `debug_explain` on small programs with one classic bug each, written for this
-benchmark, which are in `tests/debug/bugs/`, and writes this page. A bug counts as named when the line to change stands
-in the first {_FIRST} lines of the explanation. {named} of {len(rows)} are named. The last column is the size of the
-whole answer in bytes.
 
-Other programs are harder, and these figures say nothing about them. An earlier version was measured on real packages:
-of twelve bugs that were put into six of them, the line was the first or second that was named once; of thirty random
-one-line changes, it stood in the first three lines seven times. What has changed since is that less is claimed: where
-nothing speaks for a line, none is named.
+def _details(row: Row, root: Path) -> dict[str, Any]:
+    return {
+        "package": row.package, "file": str(row.mutant.file.relative_to(root)), "line": row.mutant.line,
+        "operator": row.mutant.operator, "old": row.mutant.old.strip(), "new": row.mutant.new.strip(), "test": row.test,
+        "ranks": {method: [row.line_rank(method), row.function_rank(method)] for method in METHODS},
+        "seconds": row.seconds, "false": row.false, "found": row.found, "proved": row.proved,
+    }  # fmt: skip
 
-| language | program | the bug | named in | bytes |
-|---|---|---|---|---|
+
+def to_markdown(rows: list[Row]) -> str:
+    """The methods beside each other, in per cent of the mutants."""
+    head = "| | line in 1 | 3 | 5 | function in 1 | 3 |\n|---|---|---|---|---|---|"
+    lines = [head]
+    for method, title in METHODS.items():
+        ranks = [(row.line_rank(method), row.function_rank(method)) for row in rows]
+        cells = [sum(line is not None and line <= most for line, _ in ranks) for most in (1, 3, 5)]
+        cells += [sum(function is not None and function <= most for _, function in ranks) for most in (1, 3)]
+        lines.append(f"| {title} | " + " | ".join(f"{100 * cell / max(len(rows), 1):.0f} %" for cell in cells) + " |")
+    if rows:
+        proved = 100 * sum(row.proved for row in rows) / len(rows)
+        sizes, seconds = [row.size for row in rows], [row.seconds for row in rows]
+        lines += [
+            "",
+            f"{len(rows)} mutants. Proved by a change of the wrong line that breaks no passing test: {proved:.0f} %. "
+            f"False statements: {sum(len(row.false) for row in rows)}. "
+            f"Median of an answer: {statistics.median(sizes):.0f} bytes in {statistics.median(seconds):.1f} s, "
+            f"at most {max(sizes)} bytes in {max(seconds):.1f} s. Recording slows a test down by "
+            f"{statistics.median(row.slow_down for row in rows):.1f} times at the median.",
+        ]
+    return "\n".join(lines)
+
+
+def _page(rows: list[Row], table: str, arguments: argparse.Namespace) -> str:
+    packages = sorted({row.package for row in rows})
+    pins = {line.partition("==")[0]: line.split()[0] for line in PINS.read_text().splitlines() if "==" in line}
+    python = subprocess.run([arguments.python, "-V"], capture_output=True, text=True, check=True).stdout.strip()
+    return f"""# Failures explained
+
+`make bench-explain ARGS=--write` changes one line at a time in packages from PyPI, by seed, keeps the changes that one
+of the package's own tests catches, explains the first test that fails, and writes this page. A line counts as named in
+the first n if it is the changed line itself and among the first n suspects; a function, if it is among the first n
+functions of the suspects. Of lines that a method holds for equally suspect, the first in the file comes first.
+
+Seed {arguments.seed}, {arguments.count} mutants of each package at most, {python}, {arguments.budget:g} s for each.
+Measured: {", ".join(f"{pins[each]}" for each in packages)}. The ranking was fixed on {", ".join(TUNING)}, which are not
+measured here.
+
+{table}
+
+The changes: another comparison, arithmetic or boolean operator, another constant, bound or index, swapped or missing
+arguments, swapped branches, `return None`, a statement in whose place `pass` stands. "The same, no changes tried" is
+the order before changes were tried: `explain` tries changes of similar kinds, which helps most where the mistake is
+small.
+Ochiai alone ranks the lines that ran by the same runs of tests; pytest's traceback is its lines in the package, the
+innermost first. A statement is false if the named line or function is not what the file has there.
+
+| package | mutants | first | in 3 | in 5 | function first |
+|---|---|---|---|---|---|
+{chr(10).join(_package_line(each, [row for row in rows if row.package == each]) for each in packages)}
 """
-    return head + "\n".join(row.to_markdown() for row in rows) + "\n"
+
+
+def _package_line(package: str, rows: list[Row]) -> str:
+    lines = [row.line_rank("ours") or 99 for row in rows]
+    functions = [row.function_rank("ours") or 99 for row in rows]
+    counts = [sum(rank <= most for rank in lines) for most in (1, 3, 5)]
+    return f"| {package} | {len(rows)} | {counts[0]} | {counts[1]} | {counts[2]} | {sum(r == 1 for r in functions)} |"
 
 
 if __name__ == "__main__":

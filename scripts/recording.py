@@ -38,9 +38,9 @@ def delete_note(title: str) -> str:
 """
 COMMANDS: tuple[tuple[str, str], ...] = (
     ("cat server.py", ""),
-    ("trysquare call read_note title=shopping --tools server.py", ""),
-    ("trysquare call read_note titel=shopping --tools server.py", ""),
-    ("trysquare call delete_note title=shopping --tools server.py", "no"),
+    ("trysquare call server.py read_note title=shopping", ""),
+    ("trysquare call server.py read_note titel=shopping", ""),
+    ("trysquare call server.py delete_note title=shopping", "no"),
 )
 """Each command, and what is typed when it asks."""
 COLUMNS, FONT, LINE, MARGIN, BAR = 84, 14, 20, 18, 34

@@ -167,5 +167,7 @@ def text_of(result: types.CallToolResult) -> str:
 
 
 def envelope_of(result: types.CallToolResult) -> dict[str, Any]:
-    """The envelope of an answer."""
-    return result.structured_content or {}
+    """All of an answer: the value, the tool's own names, and what it says beside them."""
+    about: dict[str, Any] = (result.meta or {}).get("trysquare/result", {})
+    structured: dict[str, Any] = result.structured_content or {}
+    return {"value": structured.get("result", structured or text_of(result)), **structured, **about}

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import mcp_types as types
 
@@ -27,7 +28,7 @@ _BOT = Path(__file__).parents[1] / "bots" / "release"
 async def own_server(stage: Stage) -> AsyncGenerator[Conversation]:
     """A server of one file, as its author wrote it."""
     await asyncio.to_thread(shutil.copy, _SERVERS / "notes.py", stage.project / "server.py")
-    async with converse(replace(stage, with_examples=False), "--tools", "server:tools") as talk:
+    async with converse(replace(stage, with_examples=False), "server.py") as talk:
         yield talk
 
 
@@ -72,7 +73,7 @@ def _write_servers(project: Path) -> Path:
     serve = ["-m", "trysquare", "serve", "--project", str(project)]
     arguments = {
         "stock": [str(_SERVERS / "stock.py")],
-        "notes": [*serve, "--tools", "notes:tools"],
+        "notes": [*serve, "notes.py"],
         "debugger": [*serve, "--debugger"],
         "workbench": [*serve, "--workbench", str(project)],
     }
@@ -85,19 +86,23 @@ def _write_servers(project: Path) -> Path:
 
 async def count_tokens_of_servers(gateway: GatewayTalk) -> None:
     """What a model reads before it does anything: all definitions, or one tool for each server."""
-    alone: list[types.Tool] = []
-    servers = json.loads(await asyncio.to_thread((gateway.stage.project / "mcp.json").read_text, "utf-8"))
-    silent = Human(transcript=gateway.talk.transcript)
-    for name, entry in servers["mcpServers"].items():
-        async with gateway.stage.stdio_client([entry["command"], *entry["args"]], silent) as client:
-            tools = (await client.list_tools()).tools
-            gateway.talk.transcript.note(f"{name}: {len(tools)} tools, {_sum(tools)} tokens")
-            alone += tools
+    servers = json.loads(await asyncio.to_thread((gateway.stage.project / "mcp.json").read_text, "utf-8"))["mcpServers"]
+    lists = await asyncio.gather(*(_list_alone(gateway, entry) for entry in servers.values()))
+    alone = [tool for tools in lists for tool in tools]
+    for name, tools in zip(servers, lists, strict=True):
+        gateway.talk.transcript.note(f"{name}: {len(tools)} tools, {_sum(tools)} tokens")
     gateway.talk.transcript.sent("tools/list", "of the gateway")
     behind = (await gateway.talk.client.list_tools()).tools
     gateway.talk.transcript.received(", ".join(tool.name for tool in behind))
     talk = f"{len(alone)} tools for {_sum(behind)} tokens instead of {_sum(alone)}; every one can be called"
     gateway.talk.transcript.expect(_sum(behind) < _sum(alone), talk)
+
+
+async def _list_alone(gateway: GatewayTalk, entry: dict[str, Any]) -> list[types.Tool]:
+    """The tools of a server, listed without the gateway."""
+    silent = Human(transcript=gateway.talk.transcript)
+    async with gateway.stage.stdio_client([entry["command"], *entry["args"]], silent) as client:
+        return (await client.list_tools()).tools
 
 
 def _sum(tools: list[types.Tool]) -> int:

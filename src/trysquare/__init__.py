@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from trysquare.core.content import Audio, EmbeddedResource, File, Image, ResourceContents, ResourceLink, Text
     from trysquare.core.context import Answer, CallContext, Principal
     from trysquare.core.declarations import Declarations, Tools
-    from trysquare.core.errors import ConfigurationError, DeclarationError, ErrorCode, ToolError, TrysquareError
+    from trysquare.core.errors import (
+        ConfigurationError,
+        DeclarationError,
+        ErrorCode,
+        QuestionDeclined,
+        ToolError,
+        TrysquareError,
+    )
     from trysquare.core.injection import Depends
     from trysquare.core.metadata import Consent, Example, ToolMetadata
     from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage, prompt
@@ -29,10 +36,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
     "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example", "ExtMcpToolDecorator",
-    "File", "Image", "Middleware", "Principal", "Prompt", "PromptArgument", "PromptMessage", "Resource",
-    "ResourceContents", "ResourceLink", "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments",
-    "ToolError", "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt",
-    "tool", "wait_for"
+    "File", "Image", "Middleware", "Principal", "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined",
+    "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool",
+    "ToolArguments", "ToolError", "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool",
+    "http_app", "prompt", "tool", "wait_for",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -45,7 +52,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.content": "Audio EmbeddedResource File Image ResourceContents ResourceLink Text",
         "core.context": "Answer CallContext Principal",
         "core.declarations": "Declarations Tools",
-        "core.errors": "ConfigurationError DeclarationError ErrorCode ToolError TrysquareError",
+        "core.errors": "ConfigurationError DeclarationError ErrorCode QuestionDeclined ToolError TrysquareError",
         "core.injection": "Depends",
         "core.metadata": "Consent Example ToolMetadata",
         "core.prompts": "Prompt PromptArgument PromptMessage prompt",

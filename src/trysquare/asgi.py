@@ -108,7 +108,7 @@ class _Running:
                 try:
                     await self._end.wait()
                 finally:
-                    app.close()
+                    await app.aclose()
         except TrysquareError as error:
             if self._ready.done():
                 raise

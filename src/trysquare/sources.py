@@ -228,8 +228,12 @@ def _toolset_of(value: Any, location: str) -> Toolset:
     if _is_toolset(value):
         return cast(Toolset, value)
     if _is_fastmcp(value):
-        # By name, since it is the one module that may import FastMCP.
-        return cast(Toolset, importlib.import_module("trysquare.integrations.fastmcp").FastMcpToolset(value))
+        # It has its own middleware, lifespan and sessions, which only its own transports run.
+        raise ConfigurationError(
+            "this is a FastMCP server, which is served by its own `run()`.",
+            where=location,
+            hint="To call it: trysquare list -- python FILE. To serve it: trysquare gateway add NAME -- python FILE.",
+        )
     raise ConfigurationError(
         f"`{type(value).__name__}` is not a source of tools.", where=location, hint=f"Name {KINDS}."
     )
@@ -265,7 +269,7 @@ def _only_tools_of(module: ModuleType, named: str, location: str) -> Toolset:
 
 
 def _sources_in(module: ModuleType) -> Mapping[str, Any]:
-    """The `Tools` of a module by name, each once; without any, its servers of FastMCP, and then its toolsets."""
+    """The `Tools` of a module by name, each once; without any, its FastMCP servers, and then its toolsets."""
     for is_kind in (_is_declared, _is_fastmcp, _is_toolset):
         found: dict[int, tuple[str, Any]] = {}
         for name, value in vars(module).items():

@@ -17,14 +17,25 @@ assert caller.questions[1].message == "Which colour?"
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from trysquare.core.approvals import Approvals
 from trysquare.core.cache import MemoryHandles
 from trysquare.core.call import call_tool, direct_calls
-from trysquare.core.context import Answer, CallContext, Caller, ElicitRequest, LogLevel, Principal
+from trysquare.core.context import (
+    Answer,
+    CallContext,
+    Caller,
+    Capability,
+    ClientRequest,
+    ElicitRequest,
+    LogLevel,
+    Principal,
+    SamplingRequest,
+    Visit,
+)
 from trysquare.core.declarations import Tools
 from trysquare.core.errors import NobodyToAsk
 from trysquare.core.result import Result
@@ -42,11 +53,26 @@ class Progress:
 
 
 class ScriptedCaller:
-    """A caller that answers questions from a list and records everything it receives."""
+    """A caller that answers questions from a list and records everything it receives.
 
-    def __init__(self, answers: Iterable[Answer] = ()) -> None:
+    `completions` are what the client's model answers, `roots` its directories, and `headers` those of the request.
+    """
+
+    def __init__(
+        self,
+        answers: Iterable[Answer] = (),
+        *,
+        completions: Iterable[str] = (),
+        roots: Iterable[str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._answers = list(answers)
         self._can_ask = bool(self._answers)
+        self._completions = list(completions)
+        self._can_sample = bool(self._completions)
+        self._roots = None if roots is None else list(roots)
+        self.headers = {name.lower(): value for name, value in (headers or {}).items()}
+        self.samples: list[SamplingRequest] = []
         self.questions: list[ElicitRequest] = []
         self.progress_reports: list[Progress] = []
         self.log_lines: list[tuple[LogLevel, str]] = []
@@ -60,6 +86,23 @@ class ScriptedCaller:
     def can_ask(self) -> bool:
         return self._can_ask
 
+    def offers(self, capability: Capability) -> bool:
+        offered = {"elicitation": self._can_ask, "sampling": self._can_sample, "roots": self._roots is not None}
+        return offered.get(capability, False)
+
+    async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
+        return {each.key: await self._respond(each) for each in requests}
+
+    async def _respond(self, request: ClientRequest) -> Answer:
+        if isinstance(request, ElicitRequest):
+            return await self.ask(request)
+        if isinstance(request, SamplingRequest):
+            self.samples.append(request)
+            if not self._completions:
+                raise AssertionError(f"The script has no completion left for: {request.prompt}")
+            return Answer(action="accept", content={"text": self._completions.pop(0)})
+        return Answer(action="accept", content={"roots": [{"uri": uri} for uri in self._roots or ()]})
+
     async def ask(self, question: ElicitRequest) -> Answer:
         if not self._can_ask:
             raise NobodyToAsk(question.message)
@@ -69,9 +112,56 @@ class ScriptedCaller:
         return self._answers.pop(0)
 
 
-def accept(**content: Any) -> Answer:
-    """The user fills this in and sends it."""
-    return Answer(action="accept", content=content)
+class Person:
+    """A scripted person: answers the questions of tools in order, and records them.
+
+    It is the `elicitation_handler` of a `Client`, and the fixture `person` of the pytest plugin.
+    """
+
+    def __init__(self) -> None:
+        self._answers: list[Answer] = []
+        self.questions: list[str] = []
+        """The messages of all questions so far."""
+
+    def approve(self) -> Person:
+        """Agree to the next call that needs consent."""
+        return self._then(approve())
+
+    def decline(self) -> Person:
+        """Say no to the next question."""
+        return self._then(decline())
+
+    def cancel(self) -> Person:
+        """Close the next question without an answer."""
+        return self._then(cancel())
+
+    def answer(self, content: Mapping[str, Any] | str | float | bool | list[str]) -> Person:
+        """Fill in the next question and send it: its fields, or the value that a question for one asks for."""
+        return self._then(accept(**content) if isinstance(content, Mapping) else accept(content))
+
+    def _then(self, answer: Answer) -> Person:
+        self._answers.append(answer)
+        return self
+
+    def __call__(self, question: ElicitRequest | Visit) -> Answer:
+        self.questions.append(question.message)
+        if not self._answers:
+            raise AssertionError(
+                f"A tool asks, and the test has no answer: {question.message}\n"
+                "Say it before the call: person.approve(), person.decline() or person.answer({...})."
+            )
+        return self._answers.pop(0)
+
+    def require_all_asked(self) -> None:
+        """Fail if there are answers to questions that nobody asked."""
+        if self._answers:
+            asked = f"; asked were {self.questions}" if self.questions else ""
+            raise AssertionError(f"{len(self._answers)} scripted answers were not asked for{asked}.")
+
+
+def accept(value: Any = None, /, **content: Any) -> Answer:
+    """The user fills this in and sends it: the fields of a form, or the value that a question for one asks for."""
+    return Answer(action="accept", content=content if value is None else {"value": value, **content})
 
 
 def approve() -> Answer:

@@ -200,3 +200,10 @@ def test_a_failing_import_shows_only_the_lines_of_the_user(tmp_path: Path) -> No
     assert f"\n  {tmp_path}/outer_a.py:2" in said
     assert "json/" not in said
     assert "trysquare" not in said.replace(str(tmp_path), "")
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_fastmcp_server_is_refused_with_the_commands_that_reach_it(tmp_path: Path) -> None:
+    pytest.importorskip("fastmcp", reason="an extra")
+    write(tmp_path, {"fast_one.py": "from fastmcp import FastMCP\nmcp = FastMCP('x')\n"})
+    assert "trysquare gateway add NAME -- python FILE" in refusal(tmp_path, "fast_one.py")

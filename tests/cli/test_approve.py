@@ -30,7 +30,7 @@ def test_without_a_code_the_waiting_calls_are_listed(run: Run, code: str) -> Non
 
 
 def test_nothing_waits_at_first_and_looking_makes_no_file(run: Run, project: Path, own_home: Path) -> None:
-    assert run("approve").out == "No call waits for approval.\n"
+    assert run("approve").out == "No pending calls.\n"
     assert not list(own_home.rglob("state.db"))
     assert not (project / ".trysquare").exists()
 
@@ -105,7 +105,7 @@ def test_the_command_that_is_handed_out_works_from_any_folder(
 
 
 def test_receipts_tell_what_was_decided_by_whom_and_for_which_arguments(run: Run, code: str) -> None:
-    assert run("approve", "--receipts").out == "Nothing was decided yet.\n"
+    assert run("approve", "--receipts").out == "No decisions yet.\n"
     run("approve", code, "--refuse")
     [receipt] = run("approve", "--receipts", "--json").json
     assert (receipt["tool"], receipt["approved"], receipt["how"], len(receipt["digest"])) == (

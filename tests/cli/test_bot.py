@@ -34,7 +34,7 @@ def test_a_new_bot_is_right_and_can_be_served(run: Run, project: Path) -> None:
     assert made["tools"] == 3 + 2 + 2 * 5
     checked = run("bot", "check", "mine")
     assert checked.code == 0
-    assert "OK: no problems." in checked.out
+    assert "OK: no errors." in checked.out
     assert "15 tools listed" in run("list", "--bot", "mine").out
 
 

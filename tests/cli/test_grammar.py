@@ -104,11 +104,11 @@ def test_a_grammar_file_is_checked_and_texts_are_held_against_it(run: Run, proje
     ran = run("grammar", "--check", "g.gbnf", "--text", "ab", "--text", "ad", "--text", "a")
     assert ran.code == 1
     assert ran.out.splitlines() == [
-        "g.gbnf: 1 rule, nothing wrong",
-        "fits: ab",
-        "does not fit: ad",
-        "               ^",
-        "does not fit: a",
+        "g.gbnf: 1 rule, OK",
+        "matches: ab",
+        "does not match: ad",
+        "                 ^",
+        "does not match: a",
         "  it is not complete",
     ]
 

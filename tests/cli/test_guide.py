@@ -28,7 +28,7 @@ def test_list_shows_what_there_is(run: Run, project: Path, content: Path) -> Non
 
 def test_check_fails_where_something_is_wrong(run: Run, content: Path) -> None:
     sound = run("guide", "check", *GUIDE)
-    assert (sound.code, sound.out) == (0, "0 findings.\n")
+    assert (sound.code, sound.out) == (0, "OK: no problems found.\n")
     (content / "lang/bad.md").write_text("---\ntype: wrong\n---\n", encoding="utf-8")
     wrong = run("guide", "check", *GUIDE)
     assert wrong.code == 1
@@ -44,7 +44,7 @@ def test_projects_names_the_default(run: Run, project: Path, content: Path) -> N
 
 def test_an_export_is_written_remembered_checked_and_written_again(run: Run, project: Path, content: Path) -> None:
     first = run("guide", "export", "lang", *GUIDE)
-    assert (first.code, first.out) == (0, "AGENTS.md: created\n")
+    assert (first.code, first.out) == (0, "Created AGENTS.md\n")
     assert run("guide", "export", "--check", *GUIDE).code == 0
     (content / "lang/rust.md").write_text("Run clippy.\n", encoding="utf-8")
     drifted = run("guide", "export", "--check", *GUIDE)
@@ -53,7 +53,7 @@ def test_an_export_is_written_remembered_checked_and_written_again(run: Run, pro
     assert row.startswith("drifted  AGENTS.md: ")
     assert "1 drifted" in total
     assert run("guide", "export", "--check", "--json", *GUIDE).json["files"] == {"AGENTS.md": "content changed"}
-    assert run("guide", "export", *GUIDE).out == "AGENTS.md: updated\n"
+    assert run("guide", "export", *GUIDE).out == "Updated AGENTS.md\n"
     assert "Run clippy." in (project / "AGENTS.md").read_text(encoding="utf-8")
 
 
@@ -65,7 +65,7 @@ def test_an_edited_part_is_overwritten_by_force_only(run: Run, project: Path, co
     assert refused.code == 1
     assert "Edited by hand" in refused.err
     assert "five" in file.read_text(encoding="utf-8")
-    assert run("guide", "export", "--force", *GUIDE).out == "AGENTS.md: edits overwritten\n"
+    assert run("guide", "export", "--force", *GUIDE).out == "Updated AGENTS.md, overwriting edits\n"
     assert "four" in file.read_text(encoding="utf-8")
 
 
@@ -88,7 +88,7 @@ def test_an_export_goes_to_the_given_path_but_never_outside(run: Run, project: P
     ("words", "code", "message"),
     [
         (("guide", "expot"), 2, "did you mean `export`?"),
-        (("guide", "list"), 2, "no content directory is named"),
+        (("guide", "list"), 2, "no content directory is configured"),
         (("guide", "list", "--guide", "none"), 2, "directory not found"),
         (("guide", "export", *GUIDE), 2, "no exports are configured"),
         (("guide", "export", "nope", *GUIDE), 1, "Unknown category or collection `nope`"),

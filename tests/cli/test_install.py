@@ -84,7 +84,7 @@ def test_a_second_run_finds_the_entry_already_there(project: Path, capsys: pytes
     capsys.readouterr()
 
     assert main(["install", "cursor", *TOOLS]) == 0
-    assert "Already there" in capsys.readouterr().out
+    assert "Unchanged" in capsys.readouterr().out
     assert sorted(Path.home().rglob("*")) == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import shlex
 import signal
@@ -184,3 +185,31 @@ def test_debug_names_the_option_that_has_its_former_meaning(run: Run) -> None:
     assert ran.code == 0
     assert "--debugger" in ran.err
     assert "--debugger" not in run("config", "--debugger", "--json").err
+
+
+def shown_at_a_terminal(*words: str, **variables: str) -> str:
+    """What a command prints on a terminal of 80 columns."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm", **variables}
+    with subprocess.Popen([*TRYSQUARE, *words], stdout=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65536):
+                shown += part
+        except OSError:
+            # Linux ends the terminal of a process that has gone with an error.
+            pass
+    os.close(ours)
+    assert process.returncode == 0
+    return shown.decode()
+
+
+def test_tables_fit_a_terminal_of_80_columns_and_have_colours_unless_unwanted(project: Path) -> None:
+    for words in (["why"], ["config"], ["gateway", "import"]):
+        shown = shown_at_a_terminal(*words)
+        assert "\x1b[1m" in shown
+        lines = re.sub(r"\x1b\[\d+m", "", shown).splitlines()
+        assert max(map(len, lines)) <= 80
+        assert "\x1b" not in shown_at_a_terminal(*words, NO_COLOR="1")
+    assert "\x1b" not in shown_at_a_terminal("why", TERM="dumb")

@@ -20,7 +20,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_list_shows_what_can_be_installed(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "list"]) == 0
     heading, *rows, _, place = capsys.readouterr().out.splitlines()
-    assert heading.split() == ["name", "installed", "size", "about"]
+    assert heading.split() == ["NAME", "INSTALLED", "SIZE", "ABOUT"]
     assert [row.split()[:4] for row in rows] == [
         ["smollm2-135m", "no", "98", "MB"],
         ["qwen2.5-coder-1.5b", "no", "1117", "MB"],
@@ -61,6 +61,6 @@ def test_a_model_can_be_removed(data: Path, capsys: pytest.CaptureFixture[str]) 
     for _ in range(2):
         assert main(["models", "remove", "smollm2-135m"]) == 0
     first, second = capsys.readouterr().out.splitlines()
-    assert "removed" in first
+    assert "Removed" in first
     assert "not installed" in second
     assert not (data / "smollm2-135m.gguf").exists()

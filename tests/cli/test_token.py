@@ -36,7 +36,7 @@ def test_a_revoked_token_says_so(run: Run) -> None:
     run("token", "create", "ada", *HERE)
     revoked = run("token", "revoke", "ada", *HERE).out
     assert "ada" in revoked
-    assert "revoked" in revoked
+    assert "Revoked" in revoked
     assert "revoked" in run("token", "list", *HERE).out
     [info] = run("token", "list", "--json", *HERE).json
     assert info["revoked"] is not None

@@ -11,10 +11,9 @@ import pytest
 
 from tests.support import missing_component, node_program
 from trysquare import call_tool
-from trysquare.debug import DebugConfig, explain_failure, open_debugger
+from trysquare.debug import DebugConfig, explain_failure, open_debugger, read_target
 from trysquare.debug.adapters.lldb import PACKAGE as LLDB
 from trysquare.debug.explain.explain import Explanation
-from trysquare.debug.sessions.launch import read_target
 from trysquare.processes.supervisor import supervise
 
 FOLDER = Path(__file__).parent / "bugs"

@@ -13,11 +13,10 @@ import pytest
 
 from tests.debug.truth_cases import CASES, CHILD, PROGRAMS
 from trysquare import call_tool
-from trysquare.debug import DebugConfig, explain_failure, open_debugger
-from trysquare.debug.explain.explain import Explained, Explanation
+from trysquare.debug import DebugConfig, Explained, explain_failure, open_debugger, read_target
+from trysquare.debug.explain.explain import Explanation
 from trysquare.debug.explain.failures import Site
 from trysquare.debug.recorder.hooks import LIBRARY, STANDARD, USER
-from trysquare.debug.sessions.launch import read_target
 from trysquare.processes.supervisor import supervise
 
 Telling: TypeAlias = Callable[[str], Awaitable["Told"]]

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.debug.hard_cases import HARD
-from trysquare.debug import explain_failure
-from trysquare.debug.explain.explain import Explained
-from trysquare.debug.sessions.launch import read_target
+from trysquare.debug import Explained, explain_failure, read_target
 from trysquare.processes.supervisor import supervise
 
 WORKERS = "[pytest]\naddopts = -n 2\n"

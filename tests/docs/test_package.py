@@ -148,7 +148,5 @@ def test_uv_adds_and_runs_the_package(stranger: dict[str, str], tmp_path: Path) 
 
     run("uv", "init", "--quiet", "--bare", "--name", "mine")
     run("uv", "add", "--quiet", "trysquare")
-    assert (
-        run("uv", "run", "--quiet", "trysquare", "call", "greet", "name=Ada", "--tools", "server.py") == "Hello, Ada\n"
-    )
+    assert run("uv", "run", "--quiet", "trysquare", "call", "server.py", "greet", "name=Ada") == "Hello, Ada\n"
     assert run("uvx", "--quiet", "trysquare", "--version").startswith("trysquare ")

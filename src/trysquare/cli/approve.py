@@ -22,7 +22,7 @@ from trysquare.store.database import open_database
 LONGEST = 4_000
 """Characters of a question."""
 _OPTIONS = (
-    option("code", metavar="CODE", nargs="?", help="the code in the tool's answer; without it, list all"),
+    option("code", metavar="CODE", nargs="?", help="the code in the tool's answer (default: list pending calls)"),
     option("--refuse", action="store_true", help="refuse the call instead"),
     option("--receipts", action="store_true", help="show past decisions, latest first"),
     option("--json", action="store_true", help="print pending calls, or the receipts, as JSON"),
@@ -57,7 +57,7 @@ def _holding(found: list[StoredApprovals], code: str) -> StoredApprovals:
     """The store of a code, or the first one for a wrong code, so that the attempt is counted."""
     if not found:
         raise ConfigurationError(
-            "no call waits: no server that runs here has asked for consent.",
+            "no pending calls: no server of this project has asked for consent.",
             where="approve",
             hint="Name the server's project with --project FOLDER.",
         )
@@ -69,7 +69,7 @@ def _show_all(found: list[StoredApprovals], *, as_json: bool) -> None:
     waiting = [pending for approvals in found for pending in approvals.pending()]
     rows = [(one.code, one.tool, one.principal, _time(one.expires_in), one.question) for one in waiting]
     headings = ("CODE", "TOOL", "CALLER", "EXPIRES", "QUESTION")
-    empty, then = "No call waits for approval.", "Run `trysquare approve CODE` to see one in full and decide."
+    empty, then = "No pending calls.", "Run `trysquare approve CODE` to see one in full and decide."
     print_listing([asdict(one) for one in waiting], headings, rows, json=as_json, empty=empty, then=then)
 
 
@@ -81,7 +81,7 @@ def _show_receipts(found: list[StoredApprovals], *, as_json: bool) -> None:
     ]
     headings = ("WHEN", "DECISION", "BY", "HOW", "TOOL", "DIGEST", "QUESTION")
     report = [asdict(receipt) for receipt in receipts]
-    print_listing(report, headings, rows, json=as_json, empty="Nothing was decided yet.")
+    print_listing(report, headings, rows, json=as_json, empty="No decisions yet.")
 
 
 def _decide(approvals: StoredApprovals, code: str, *, refuse: bool) -> int:
@@ -93,7 +93,7 @@ def _decide(approvals: StoredApprovals, code: str, *, refuse: bool) -> int:
         return 0
     require_terminal("approve", "approve")
     if not ask_yes_or_no("Let it run once with exactly these arguments?"):
-        print("Not decided; the call still waits. `--refuse` refuses it.")
+        print("Not decided; the call is still pending. Use --refuse to refuse it.")
         return 1
     receipt = approvals.approve(pending.code, by=local_principal().subject)
     print(f"Approved by {receipt.by} at {receipt.at}. The caller can now send the same call again.")

@@ -52,7 +52,7 @@ def _opened_bots(arguments: argparse.Namespace) -> Generator[list[LiveBot]]:
     loaded = load(arguments)
     configs = bot_configs(loaded.settings, loaded.origins)
     if not configs:
-        raise ConfigurationError("no bot is named.", where="bot", hint="Name one with --bot FOLDER.")
+        raise ConfigurationError("no bot is configured.", where="bot", hint="Name one with --bot FOLDER.")
     with open_states() as states, closing(LazyDatabase(state_file(loaded.settings, loaded.origins))) as state:
         open_store = partial(workflow_store, loaded.settings, states)
         # The working directory names the project.
@@ -81,7 +81,7 @@ def _new(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json({"folder": str(folder), "files": files, "tools": tools})
         return
-    print(f"{folder} has a bot of {count(tools, 'tool')} in {count(len(files), 'file')}. Next:")
+    print(f"Created {folder}: {count(len(files), 'file')}, {count(tools, 'tool')}. Next:")
     print(f"  trysquare bot check {folder}")
     print(f"  trysquare serve --bot {folder}")
 
@@ -113,13 +113,16 @@ def _print_check(report: dict[str, Any]) -> None:
     behaviors, actions = len(report["behaviors"]), len(report["actions"])
     print(styled(report["bot"], "bold"))
     print(f"  {count(behaviors, 'behavior')}, {count(actions, 'action')}, {count(report['tools'], 'tool')}")
-    print(f"  {count(report['rules'], 'rule')}, {report['tested_rules']} of them tested with their own examples")
-    explored = "all" if report["exhaustive"] else "part of"
-    print(f"  {count(report['states'], 'state')}: {explored} what the workflow can reach")
-    for name, style in (("problems", "red"), ("warnings", "yellow"), ("missing", "dim")):
+    print(f"  {count(report['rules'], 'rule')}, {report['tested_rules']} tested with examples")
+    states = f"all {report['states']} reachable" if report["exhaustive"] else f"the first {report['states']}"
+    print(f"  explored {states} states; {'no dead ends' if not report['problems'] else 'see the errors'}")
+    for name, style in (("problems", "red"), ("warnings", "yellow")):
         for line in report[name]:
-            print(styled(f"  {name.removesuffix('s')}: {line}", style))
-    print("OK: no problems." if not report["problems"] else f"{count(len(report['problems']), 'problem')} found.")
+            print(styled(f"  {'error' if name == 'problems' else 'warning'}: {line}", style))
+    unused = len(report["missing"])
+    optional = f" {count(unused, 'optional part')} not used; --json lists them." if unused else ""
+    found = f"{count(len(report['problems']), 'error')} found." if report["problems"] else "OK: no errors."
+    print(f"{found}{optional}")
 
 
 def _status(arguments: argparse.Namespace) -> None:
@@ -346,7 +349,7 @@ async def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bo
 
 
 _NEW = (
-    option("name", metavar="NAME", help="its name: lower-case letters, digits and underscores"),
+    option("name", metavar="NAME", help="name of the bot: lower-case letters, digits and underscores"),
     option("--into", metavar="FOLDER", type=Path, default=Path(), help="parent of the bot's directory"),
     JSON,
 )
@@ -373,7 +376,7 @@ _FORK = (
     option("name", metavar="NEW_RUN", help="the name of the new run"),
     option("--at", type=int, metavar="VERSION", help="the version to start from (default: the latest)"),
 )
-_CODE = option("code", metavar="CODE", nargs="?", help="the code in the answer of a close")
+_CODE = option("code", metavar="CODE", nargs="?", help="the code that a closing call returned")
 _WHY = option("--reason", metavar="TEXT", help="the reason; required without a code")
 COMMAND = Command(
     subcommands={

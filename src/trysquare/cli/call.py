@@ -23,10 +23,10 @@ from trysquare.cli.source import (
 )
 from trysquare.cli.terminal import TerminalCaller, as_json, block_text, print_json, print_result
 from trysquare.core.call import call_tool, direct_calls
+from trysquare.core.content import Text
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject, as_object
-from trysquare.core.result import Text
 
 if TYPE_CHECKING:
     from trysquare.client import ToolResult

@@ -7,7 +7,7 @@ import json
 
 from trysquare.cli.command import Command
 from trysquare.cli.options import JSON, add_shared_options, load
-from trysquare.cli.terminal import print_report, print_table
+from trysquare.cli.terminal import print_report, print_table, wrapped
 from trysquare.settings.load import Effective, Loaded
 
 
@@ -35,13 +35,15 @@ def _as_json(loaded: Loaded) -> dict[str, object]:
 
 
 def _print(loaded: Loaded) -> None:
-    print(f"Configuration file: {loaded.file or 'none (trysquare.toml, or [tool.trysquare] in pyproject.toml)'}")
+    file = loaded.file or "none (trysquare.toml, or [tool.trysquare] in pyproject.toml)"
+    print("\n".join(wrapped(f"Configuration file: {file}", 0)))
     for note in loaded.notes:
         print(f"Note: {note}")
     print()
     rows = [(one.key.name, _text(one), one.origin.location, one.key.description) for one in loaded.effective()]
     print_table(("SETTING", "VALUE", "FROM", "MEANING"), rows)
-    print("\nAn option wins over an environment variable (TRYSQUARE_HTTP_PORT for http.port), and that over the file.")
+    order = "An option wins over an environment variable (TRYSQUARE_HTTP_PORT for http.port), and that over the file."
+    print("\n".join(["", *wrapped(order, 0)]))
 
 
 def _text(one: Effective) -> str:

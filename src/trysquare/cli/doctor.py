@@ -23,7 +23,7 @@ from typing import Any, Literal, cast
 from trysquare.cli import clients, install
 from trysquare.cli.command import Command
 from trysquare.cli.options import JSON, add_shared_options, load
-from trysquare.cli.terminal import print_report, styled
+from trysquare.cli.terminal import count, print_report, styled, wrapped
 from trysquare.core.errors import ConfigurationError, ToolError, TrysquareError
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.core.untrusted import one_line
@@ -130,11 +130,14 @@ def _print(findings: Sequence[Finding]) -> None:
             group = finding.group
             print(styled(f"{group}:", "bold"))
         mark, style = _MARKS[finding.state]
-        print(f"  {styled(mark, style)}  {finding.name.ljust(width)}  {one_line(finding.detail, 4_000)}")
-        if finding.fix is not None:
-            print(f"      {' ' * width}  {styled('run: ' + finding.fix, 'cyan')}")
+        first, *more = wrapped(one_line(finding.detail, 4_000), width + 8)
+        print(f"  {styled(mark, style)}  {finding.name.ljust(width)}  {first}")
+        for line in more:
+            print(f"{' ' * (width + 8)}{line}")
+        for line in [] if finding.fix is None else wrapped(f"run: {finding.fix}", width + 8):
+            print(f"{' ' * (width + 8)}{styled(line, 'cyan')}")
     broken = sum(finding.state == "broken" for finding in findings)
-    print("\nAll required checks passed." if not broken else f"\n{broken} of {len(findings)} need attention.")
+    print("\nAll required checks passed." if not broken else f"\n{count(broken, 'check')} failed.")
 
 
 def _installed(name: str, fine: object, detail: str, otherwise: Literal["absent", "broken"], *, fix: str) -> Finding:
@@ -173,7 +176,7 @@ def _program(name: str) -> Finding:
         output = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         return made(state="absent", detail=f"{path} does not run: {error}")
-    return made(state="ok", detail=f"{output.strip().splitlines()[-1:] or ['?']}"[2:-2])
+    return made(state="ok", detail=next(iter(output.strip().splitlines()), "?"))
 
 
 def check_state(project: Path) -> list[Finding]:
@@ -225,7 +228,7 @@ def _client(client: clients.Client, project: Path) -> Finding:
     except ConfigurationError as error:
         return made(state="broken", detail=str(error), fix="fix that file")
     if not known:
-        return made(state="absent", detail="trysquare is not configured", fix=f"trysquare install {client.name}")
+        return made(state="absent", detail="not set up", fix=f"trysquare install {client.name}")
     for place, name, entry in known:
         command = entry["command"] if isinstance(entry["command"], str) else entry["command"][0]
         if not os.access(command, os.X_OK):
@@ -262,7 +265,7 @@ def _try_version(command: list[str], protocol: str) -> Finding:
         return made(state="broken", detail=detail, fix=" ".join(command))
     took, number = round((time.monotonic() - started) * 1000), len(as_list(tools))
     hint = None if number else "trysquare doctor --tools MODULE:NAME"
-    return made(state="ok", detail=f"{number} tools listed, {took} ms", fix=hint)
+    return made(state="ok", detail=f"{count(number, 'tool')} listed, {took} ms", fix=hint)
 
 
 def _exchange(command: list[str], protocol: str) -> tuple[JsonObject | None, str]:

@@ -12,6 +12,7 @@ from trysquare.cli.options import JSON
 from trysquare.cli.terminal import print_report
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.core.result import Result
+from trysquare.debug.explain.localization import BUDGET
 from trysquare.debug.explain.native import explain_target
 from trysquare.debug.explain.recording import TIMEOUT
 from trysquare.debug.sessions.launch import read_target
@@ -20,7 +21,9 @@ from trysquare.processes.supervisor import supervise
 
 _ABOUT_TARGET = "a failing test such as tests/test_x.py::test_y, or a command such as `python app.py`"
 _OPTIONS = (
-    option("target", metavar="TARGET", nargs="+", help=_ABOUT_TARGET),
+    option("target", metavar="TARGET", nargs="*", help=_ABOUT_TARGET),
+    option("-k", dest="expression", metavar="EXPRESSION", help="only tests that match this expression of pytest"),
+    option("--lf", action="store_true", help="the tests that failed in pytest's last run"),
     option(
         "--project", type=Path, metavar="FOLDER", default=Path("."), help="the directory to run in (default: this one)"
     ),
@@ -28,8 +31,15 @@ _OPTIONS = (
     option(
         "--timeout", type=float, metavar="SECONDS", default=TIMEOUT, help="timeout in seconds (default: %(default)g)"
     ),
+    option(
+        "--budget", type=float, metavar="SECONDS", default=BUDGET,
+        help="time for passing tests and trial changes; 0: only record the failing one (default: %(default)g)",
+    ),
+    option("--no-changes", action="store_true", help="do not try changes of suspect lines"),
+    option("--no-git", action="store_true", help="do not suspect lines more that were changed lately"),
+    option("--full", action="store_true", help="print everything, not the most important 2 KB"),
     JSON,
-)
+)  # fmt: skip
 
 
 async def explain(arguments: argparse.Namespace) -> int:
@@ -37,17 +47,29 @@ async def explain(arguments: argparse.Namespace) -> int:
     if not arguments.project.is_dir():
         raise ConfigurationError(f"`{arguments.project}` is not a directory.", where="--project")
     root = arguments.project.resolve()
-    words: list[str] = arguments.target
     try:
-        # A single word may be a whole command line; several were split by the shell, and are not split again.
-        target = read_target(words[0] if len(words) == 1 else words, root, runtime=arguments.python)
+        target = read_target(_target_words(arguments), root, runtime=arguments.python)
         async with supervise() as supervisor:
-            explained = await explain_target(target, root, supervisor, timeout=arguments.timeout)
-        result = explain_result(explained, root, str(target))
+            explained = await explain_target(
+                target, root, supervisor, timeout=arguments.timeout, budget=arguments.budget,
+                changes=not arguments.no_changes, git=not arguments.no_git,
+            )  # fmt: skip
+        result = explain_result(explained, root, str(target), full=arguments.full)
     except ToolError as error:
         result = Result.from_error(error)
     print_report(result.to_json(), lambda: _print(result), json=arguments.json)
     return 0 if result.success else 1
+
+
+def _target_words(arguments: argparse.Namespace) -> str | list[str]:
+    """The target. A single word may be a whole command line; several were split by the shell, and stay so."""
+    words: list[str] = arguments.target
+    chosen = (["-k", arguments.expression] if arguments.expression else []) + (["--lf"] if arguments.lf else [])
+    if not words and not chosen:
+        raise ConfigurationError("there is no test or command to explain.", where="TARGET")
+    if not chosen:
+        return words[0] if len(words) == 1 else words
+    return [*words, *chosen] if words else ["pytest", *chosen]
 
 
 def _print(result: Result[Any]) -> None:

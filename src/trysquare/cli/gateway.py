@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import time
 from contextlib import closing
 from dataclasses import asdict
@@ -38,7 +39,7 @@ CALL_STATES = ("done", "not_sent", "sending", "sent_unknown")
 def _list(arguments: argparse.Namespace) -> None:
     with open_state(arguments) as state:
         rows = [_row(state, entry) for entry in state.config.servers.values()]
-        rows += [{"server": name, "state": "switched off"} for name in state.config.disabled]
+        rows += [{"server": name, "state": "disabled"} for name in state.config.disabled]
     table = [(row["server"], row.get("tool", ""), row.get("transport", ""), row["state"]) for row in rows]
     then = f"{terminal.count(len(rows), 'server')}. `trysquare gateway test` starts them and lists their tools."
     headings = ("SERVER", "TOOL", "TRANSPORT", "STATE")
@@ -53,11 +54,11 @@ def _row(state: GatewayState, entry: gateway.ServerEntry) -> dict[str, Any]:
     tools = None if definitions is None else [one.name for one in definitions if entry.offers(one.name)]
     held = [one.tool for one in state.registry.pending(entry.name)]
     is_held = state.trust.pending(entry) is not None
-    states = ["how it is started or reached waits for approval; see `trysquare gateway diff`"] if is_held else []
+    states = ["its command or address changed; see `trysquare gateway diff`"] if is_held else []
     states.append("not contacted yet" if tools is None else terminal.count(len(tools), "tool"))
     left_out = list(state.registry.left_out(entry.name))
     states += [f"left out: {reason}" for reason in left_out]
-    states += [f"{terminal.count(len(held), 'change')} held; see `trysquare gateway diff`"] if held else []
+    states += [f"{terminal.count(len(held), 'change')} pending; see `trysquare gateway diff`"] if held else []
     return {
         **row,
         "transport": entry.transport,
@@ -86,7 +87,7 @@ def _ask_about(state: GatewayState, server: gateway.ServerConfig) -> None:
     held = state.trust.pending(server)
     if held is not None and terminal.TerminalCaller().can_ask():
         print(held.describe())
-        if terminal.ask_yes_or_no("Use it like this from now on?"):
+        if terminal.ask_yes_or_no("Approve this server?"):
             state.trust.approve(server)
 
 
@@ -111,7 +112,12 @@ async def outcome_of(servers: gateway.GatewayService, entry: gateway.ServerEntry
         await servers.refresh(entry)
         greeting = await servers.pool.server_info(entry.name)
     except ToolError as error:
-        failure = {"server": entry.name, "works": False, "reason": error.message, "instruction": error.instruction}
+        # Worded for a model: here its call and what it could ask the user do not matter.
+        reason = error.message.removeprefix(f"Server `{entry.name}` is not available; the call was not sent. ")
+        command = re.search(r"`trysquare [^`]+`", error.instruction or "")
+        again = f"Fix {entry.location}, then run `trysquare gateway test {entry.name}` again."
+        fix = again if command is None else f"Run {command[0]}."
+        failure = {"server": entry.name, "works": False, "reason": reason, "instruction": fix}
         return {**failure, "withheld": hint} if (hint := _withheld(entry, error.message)) else failure
     return {
         "server": entry.name,
@@ -133,8 +139,9 @@ def _withheld(server: gateway.ServerConfig, reason: str) -> str:
     names = gateway.withheld(os.environ, passed=server.pass_env, given=server.env)
     named = [name for name in names if name in reason]
     if not named:
-        return f"{len(names)} variables of this environment are not given to it" if names else ""
-    return f"{', '.join(named)} of this environment is not given to it"
+        is_reported = bool(names) and "exited" in reason
+        return f"{len(names)} variables of this environment are not passed to it" if is_reported else ""
+    return f"{', '.join(named)} of this environment is not passed to it"
 
 
 def _print_outcome(outcome: dict[str, Any]) -> None:
@@ -152,9 +159,9 @@ def _print_outcome(outcome: dict[str, Any]) -> None:
     for reason in outcome["left_out"]:
         print(f"       left out: {reason}")
     for tool in outcome["held"]:
-        print(f"       {one_line(tool)} waits for your approval; see `trysquare gateway diff {outcome['server']}`")
+        print(f"       {one_line(tool)} is pending approval; see `trysquare gateway diff {outcome['server']}`")
     if outcome["noise"]:
-        print(f"       it prints what is not a message of the protocol: {terminal.count(outcome['noise'], 'line')}")
+        print(f"       it prints lines on stdout that are not protocol messages: {outcome['noise']}")
 
 
 def _diff(arguments: argparse.Namespace) -> int:
@@ -167,7 +174,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     else:
         _print_held(commands, tools)
         if not commands and not tools:
-            print("Nothing waits for approval.")
+            print("No pending changes.")
     return 1 if commands or tools else 0
 
 
@@ -194,7 +201,7 @@ def _approve(arguments: argparse.Namespace) -> int:
         if arguments.tool is not None:
             commands, tools = [], [held for held in tools if held.tool == arguments.tool]
         if not commands and not tools:
-            print(f"Nothing of {arguments.tool or server.name} waits for approval.")
+            print(f"No pending changes for `{arguments.tool or server.name}`.")
             return 0
         _print_held(commands, tools)
         terminal.require_terminal("gateway approve", "approve")
@@ -220,7 +227,7 @@ def _calls(arguments: argparse.Namespace) -> None:
     unknown = sum(call.state == "sent_unknown" for call in calls)
     doubt = f"{terminal.count(unknown, 'call')} may or may not have taken effect: check what they were meant to change."
     then = doubt if unknown else ""
-    terminal.print_listing(report, headings, [*rows], json=arguments.json, empty="No call was made.", then=then)
+    terminal.print_listing(report, headings, [*rows], json=arguments.json, empty="No calls yet.", then=then)
 
 
 def _call_row(call: CallRecord) -> tuple[str, ...]:
@@ -236,7 +243,7 @@ _NAMES = option("names", metavar="NAME", nargs="*", help="the servers to test (d
 _ANY = option("name", metavar="NAME", nargs="?", help="the server (default: all)", complete=server_names)
 _APPROVE = (
     option("name", metavar="NAME", help="the server", complete=server_names),
-    option("tool", metavar="TOOL", nargs="?", help="one of its tools (default: everything that waits)"),
+    option("tool", metavar="TOOL", nargs="?", help="one of its tools (default: everything that is pending)"),
     add_gateway_options,
 )
 _CALLS = (
@@ -272,7 +279,7 @@ COMMAND = Command(
         "diff": Command(
             _diff,
             (_ANY, *_SHARED),
-            "show changes of servers that wait for approval",
+            "show changes of servers that are pending approval",
             examples=(
                 "trysquare gateway diff",
                 "trysquare gateway diff git",

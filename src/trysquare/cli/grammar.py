@@ -125,18 +125,18 @@ def _check_file(file: Path, texts: Sequence[str]) -> int:
         print(f"{styled('error', 'red') if finding.fatal else styled('warning', 'yellow')}: {finding.text}")
     if any(finding.fatal for finding in findings):
         return 1
-    print(f"{file}: {count(len(grammar.rules), 'rule')}, {'usable' if findings else 'nothing wrong'}")
+    print(f"{file}: {count(len(grammar.rules), 'rule')}, {'usable, with warnings' if findings else 'OK'}")
     matcher = TextMatcher(grammar)
     return max([_match(matcher, text) for text in texts], default=0)
 
 
 def _match(matcher: TextMatcher, text: str) -> int:
     if matcher.accepts(text):
-        print(f"fits: {text}")
+        print(f"matches: {text}")
         return 0
     stop = matcher.stops_at(text)
-    print(f"does not fit: {text}")
-    print("  it is not complete" if stop is None else f"{'':>{stop + 14}}^")
+    print(f"does not match: {text}")
+    print("  it is not complete" if stop is None else f"{'':>{stop + 16}}^")
     return 1
 
 

@@ -33,10 +33,10 @@ from trysquare.providers import guide_config, open_states
 from trysquare.store.content import StoredDocument
 
 DONE = {
-    "missing": "created",
-    "content changed": "updated",
-    "edited by hand": "edits overwritten",
-    "left over": "removed",
+    "missing": "Created {}",
+    "content changed": "Updated {}",
+    "edited by hand": "Updated {}, overwriting edits",
+    "left over": "Removed {}",
 }
 """What writing does to a file in each state."""
 _SHARED = (JSON, add_guide_options)
@@ -56,7 +56,9 @@ def _opened(arguments: argparse.Namespace) -> Generator[Projects]:
     loaded = load_and_log(arguments)
     if not loaded.settings.guide:
         raise ConfigurationError(
-            "no content directory is named.", where="guide", hint="Name one with --guide FOLDER, or in trysquare.toml."
+            "no content directory is configured.",
+            where="guide",
+            hint="Name one with --guide FOLDER, or in trysquare.toml.",
         )
     with open_states() as states:
         config = guide_config(loaded.settings)
@@ -80,7 +82,7 @@ def _list(projects: Projects, arguments: argparse.Namespace) -> None:
         print()
         rows = [(each.name, ", ".join(each.expressions), each.description or "") for each in project.collections()]
         print_table(("COLLECTION", "EXPRESSIONS", "PURPOSE"), rows)
-    print(f"\n{count(sum(map(len, documents.values())), 'document')} in project {project.name}.")
+    print(f"\n{count(sum(map(len, documents.values())), 'document')} in project `{project.name}`.")
     if waiting:
         print(f"Written by agents and not accepted yet: {', '.join(waiting)}.")
 
@@ -92,7 +94,7 @@ def _check(projects: Projects, arguments: argparse.Namespace) -> int:
     else:
         for finding in findings:
             print(f"{styled(finding.kind, 'red')}  {finding.where}\n    {finding.message}")
-        print(f"{count(len(findings), 'finding')}.")
+        print(f"{count(len(findings), 'problem')} found." if findings else "OK: no problems found.")
     return 1 if findings else 0
 
 
@@ -105,13 +107,13 @@ def _accept(projects: Projects, arguments: argparse.Namespace) -> int | None:
     if found is None:
         close = closest_names(arguments.name, [_name(each) for each in waiting])
         raise ConfigurationError(
-            f"no document `{arguments.name}` waits to be accepted.",
+            f"no pending document `{arguments.name}`.",
             where="guide accept",
             hint=f"Did you mean {close[0]}?" if close else "Run `trysquare guide accept` to list those that do.",
         )
     _show_document(found)
     require_terminal("guide accept", "accept a document")
-    if not ask_yes_or_no("Accept it as content of the team, exactly as shown?"):
+    if not ask_yes_or_no("Accept it as team content, exactly as shown?"):
         print("Not accepted; it stays marked as written by an agent.")
         return 1
     accepted = stored.accept(found.category, found.name, digest=found.digest, by=local_principal().subject)
@@ -126,7 +128,7 @@ def _show_waiting(waiting: Sequence[StoredDocument], *, as_json: bool) -> None:
     rows = [(_name(each), each.written_by, each.written_at[:19], each.digest[:16]) for each in waiting]
     headings = ("DOCUMENT", "WRITTEN FOR", "WRITTEN AT", "DIGEST")
     then = "Run `trysquare guide accept NAME` to see one in full and decide."
-    print_listing(report, headings, rows, json=as_json, empty="No document waits to be accepted.", then=then)
+    print_listing(report, headings, rows, json=as_json, empty="No pending documents.", then=then)
 
 
 def _show_document(document: StoredDocument) -> None:
@@ -191,7 +193,7 @@ def _print_drift(compared: Exported) -> None:
 
 def _print_written(done: Exported) -> None:
     for file in done.files:
-        print(f"{file.path}: {DONE.get(file.state, 'up to date')}")
+        print(DONE.get(file.state, "Unchanged: {}").format(file.path))
 
 
 def _states(done: Exported) -> dict[str, Any]:

@@ -162,11 +162,11 @@ def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> i
     before = read_file(place.file)
     old = installed_entry(place)
     if old == entry:
-        print(f"Already there: `{place.name}` in {place.file}. Nothing to do.")
+        print(f"Unchanged: {place.file} already has `{place.name}`.")
         return 0
     if old is not None and not force:
         print(f"{place.file} has another entry `{place.name}`:\n{_shown_entry(place, old)}")
-        print("Give --force to replace it, or --name for a second one. Nothing was written.")
+        print("Nothing was written. Use --force to replace it, or --name to add a second entry.")
         return 1
     after = edit_text(place.file, before, lambda text: place.client.editor.put_entry(text, place.path, entry))
     if dry:
@@ -174,9 +174,7 @@ def _write(place: EntryPlace, entry: JsonObject, *, force: bool, dry: bool) -> i
     if old is not None:
         print(f"Replaced:\n{_shown_entry(place, old)}")
     backup = replace_file(place.file, before, after, new_mode=_NEW_MODES[place.scope])
-    print(f"Wrote `{place.name}` to {place.file}.")
-    if backup is not None:
-        print(f"Previous version: {backup}")
+    print(f"Added `{place.name}` to {place.file}{_backup_note(backup)}.")
     print(place.client.afterwards)
     return 0
 
@@ -190,7 +188,11 @@ def _remove(place: EntryPlace, *, dry: bool) -> None:
         _print_difference(place.file, before, after)
     else:
         backup = replace_file(place.file, before, after)
-        print(f"Removed `{place.name}` from {place.file}. Previous version: {backup}")
+        print(f"Removed `{place.name}` from {place.file}{_backup_note(backup)}.")
+
+
+def _backup_note(backup: Path | None) -> str:
+    return f" (backup: {backup.name})" if backup is not None else ""
 
 
 def _shown_entry(place: EntryPlace, entry: Any) -> str:
@@ -213,7 +215,7 @@ def _print_clients() -> None:
         for client in CLIENTS.values()
     ]
     print_table(("CLIENT", "NAME", "TOOLS", "FILE"), rows)
-    print("\nRun trysquare install CLIENT, with the same options as trysquare serve.")
+    print("\nRun `trysquare install CLIENT` with the options of `trysquare serve`.")
 
 
 COMMAND = Command(

@@ -119,7 +119,7 @@ async def _cancel(arguments: argparse.Namespace) -> None:
     async with _opened(arguments) as jobs:
         found = await jobs.status(arguments.job)
         await jobs.cancel(found.job)
-    print(f"Job {found.job} is cancelled. Its effects remain; `trysquare jobs resume {found.job}` resumes it.")
+    print(f"Job {found.job} is cancelled. Its changes remain; `trysquare jobs resume {found.job}` resumes it.")
 
 
 @asynccontextmanager

@@ -100,8 +100,9 @@ def _print(app: App, tools: Sequence[Tool]) -> None:
     if not app.plain.tools():
         print("\nThere are no tools yet; name some: trysquare list server.py, or `tools` in trysquare.toml.")
         return
-    by_name = count(len(app.toolset.tools()), "tool")
-    print(f"\n{count(len(tools), 'tool')} listed, {count(sum(costs), 'token')}; {by_name} can be called by name.")
+    more = len(app.toolset.tools()) - len(tools)
+    unlisted = f"; --all shows {more} more that can be called" if more else ""
+    print(f"\n{count(len(tools), 'tool')} listed ({count(sum(costs), 'token')}){unlisted}.")
 
 
 def _print_prompts_and_resources(app: App) -> None:

@@ -20,7 +20,8 @@ from typing import cast
 from trysquare import __version__
 from trysquare.cli.command import Command, Parser, collect_seldom, sentence
 from trysquare.cli.terminal import TRACEBACK_VARIABLE, print_problem, safe_streams, wants_traceback
-from trysquare.core.errors import ToolError, TrysquareError
+from trysquare.core.errors import ConfigurationError, ToolError, TrysquareError
+from trysquare.core.text import closest_names
 from trysquare.core.untrusted import block, one_line
 
 GROUPS = {
@@ -165,10 +166,25 @@ def load_command(name: str) -> Command:
 def _failed(error: TrysquareError, words: Sequence[str]) -> int:
     if wants_traceback() or "--debug-traceback" in words:
         raise error
-    instruction = error.instruction if isinstance(error, ToolError) else None
-    for line in [*str(error).splitlines(), *([instruction] if instruction else [])]:
+    hint = error.instruction if isinstance(error, ToolError) else _nearest_file(error)
+    for line in [*str(error).splitlines(), *([hint] if hint else [])]:
         print_problem(line)
     return 1 if isinstance(error, ToolError) else 2
+
+
+_MISSING = re.compile("not found|not a directory|no such file", re.IGNORECASE)
+
+
+def _nearest_file(error: TrysquareError) -> str | None:
+    """The nearest name beside a file that does not exist."""
+    text = str(error)
+    if not isinstance(error, ConfigurationError) or error.where is None or "Did you mean" in text:
+        return None
+    file = Path(error.where)
+    if file.exists() or not file.parent.is_dir() or not _MISSING.search(text):
+        return None
+    near = closest_names(file.name, [each.name for each in file.parent.iterdir()])
+    return f"Did you mean `{file.with_name(near[0])}`?" if near else None
 
 
 def _show_unexpected(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

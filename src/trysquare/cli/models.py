@@ -16,8 +16,8 @@ def _list(arguments: argparse.Namespace) -> None:
         (model.name, "yes" if install.is_installed(model) else "no", f"{model.size // 1_000_000} MB", model.about)
         for model in install.KNOWN.values()
     ]
-    report, headings = [_entry(model) for model in install.KNOWN.values()], ("name", "installed", "size", "about")
-    then = f"Models are in {install.models_folder()}. Use one as local:NAME."
+    report, headings = [_entry(model) for model in install.KNOWN.values()], ("NAME", "INSTALLED", "SIZE", "ABOUT")
+    then = f"Models are stored in {install.models_folder()}. Use one with --model local:NAME."
     print_listing(report, headings, rows, json=arguments.json, then=then)
 
 
@@ -35,10 +35,10 @@ def _entry(model: install.KnownModel) -> dict[str, object]:
 def _install(arguments: argparse.Namespace) -> None:
     model = install.find_known(arguments.name)
     if _is_whole(model):
-        print(f"{model.name} is installed already.")
+        print(f"{model.name} is already installed.")
         return
     path = install.install_model(model, print)
-    print(f"{model.name} is in {path}. Use it as local:{model.name}.")
+    print(f"Installed {model.name} in {path}. Use it with --model local:{model.name}.")
 
 
 def _is_whole(model: install.KnownModel) -> bool:
@@ -76,7 +76,7 @@ def _check_model(model: install.KnownModel) -> int:
 
 def _remove(arguments: argparse.Namespace) -> None:
     model = install.find_known(arguments.name)
-    print(f"{model.name} is removed." if install.remove_model(model) else f"{model.name} was not installed.")
+    print(f"Removed {model.name}." if install.remove_model(model) else f"{model.name} is not installed.")
 
 
 _NAME = option("name", metavar="NAME", help="the model's name", complete=install.KNOWN)

@@ -103,7 +103,7 @@ def _schemas(arguments: argparse.Namespace) -> dict[str, JsonObject]:
 
     async def read() -> dict[str, JsonObject]:
         loaded = load(arguments)
-        async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
+        async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
             return {tool.name: tool.input_schema for tool in app.toolset.tools()}
 
     return asyncio.run(read())

@@ -62,7 +62,7 @@ async def run(arguments: argparse.Namespace) -> int:
 def _can_keep() -> bool:
     if available():
         return True
-    say("This run is not stored as a job, because dbos is not installed: pip install 'trysquare[jobs]'")
+    say("This run cannot be resumed, because dbos is not installed. Run: pip install 'trysquare[jobs]'")
     return False
 
 
@@ -71,7 +71,7 @@ def _show(name: str, loaded: Loaded) -> int:
         print(built_in_text(name), end="")
         return 0
     definition = load_definition(name, folder=loaded.settings.project / AGENTS_FOLDER)
-    raise ConfigurationError(f"`{definition.name}` is not built in: its definition is a file of yours.")
+    raise ConfigurationError(f"`{definition.name}` is not a built-in agent; its definition is in your own file.")
 
 
 def _request(arguments: argparse.Namespace) -> AgentRequest:
@@ -115,7 +115,7 @@ def _print(outcome: JsonObject) -> None:
     for name, reason in outcome["missing"].items():
         print(f"not available: {name} ({reason})")
     for command in outcome["waiting"]:
-        print(f"waits for a person: {command}")
+        print(f"pending approval: {command}")
     tokens = outcome["prompt_tokens"] + outcome["completion_tokens"]
     print(f"{count(outcome['steps'], 'step')}, {count(outcome['calls'], 'call')}, {tokens:,} tokens")
 

@@ -18,7 +18,7 @@ from trysquare.core.errors import ConfigurationError
 if TYPE_CHECKING:
     from trysquare.client import Client, LogMessage, Progress
     from trysquare.client.connect import Target
-    from trysquare.core.result import Content
+    from trysquare.core.content import Content
     from trysquare.settings.load import Loaded
 
 _ABOUT_SOURCE = "tools of a Python file or module: server.py, server.py:tools, package.module; default: the settings"
@@ -121,7 +121,7 @@ def save_content(content: Iterable[Content], folder: Path | None, stem: str) -> 
     if folder is None:
         return
     from trysquare.client.results import content_bytes
-    from trysquare.core.result import ResourceLink, Text
+    from trysquare.core.content import ResourceLink, Text
 
     folder.mkdir(parents=True, exist_ok=True)
     blocks = [block for block in content if not isinstance(block, (Text, ResourceLink))]

@@ -167,6 +167,12 @@ def _wrapped(cell: str, width: int) -> list[str]:
     )
 
 
+def wrapped(text: str, indent: int) -> list[str]:
+    """A text in lines that fit a terminal behind an indent; elsewhere one line."""
+    width = terminal_width() - indent if sys.stdout.isatty() else len(text)
+    return textwrap.wrap(text, max(width, 20), break_on_hyphens=False) or [""]
+
+
 def _print_stacked(table: Sequence[Sequence[str]], limit: int) -> None:
     """Print each row as its name, and below it the other cells with their headings."""
     headings, *rows = table
@@ -196,11 +202,22 @@ def print_lines(lines: Iterable[str]) -> None:
     """Print the lines of a result, styled by how they begin."""
     for line in lines:
         style = next((style for start, style in _RESULT_STYLES.items() if line.startswith(start)), None)
-        print(line if style is None else styled(line, style))
+        if style is not None:
+            print(styled(line, style))
+        elif _BLOCK.fullmatch(line):
+            print(styled(line, "dim"))
+        elif (key := _KEY.match(line)) is not None:
+            print(f"{key[1]}{styled(key[2], 'blue')}{line[key.end() :]}")
+        else:
+            print(line)
 
 
-_RESULT_STYLES = {"Error": "red", "Warning:": "yellow", "Instruction:": "cyan", "Next:": "cyan", "[": "dim"}
+_RESULT_STYLES = {"Error": "red", "Warning:": "yellow", "Instruction:": "cyan", "Next:": "cyan"}
 """By how a line begins."""
+_KEY = re.compile(r'( +)("(?:[^"\\]|\\.)*":)')
+"""The name of a member in indented JSON."""
+_BLOCK = re.compile(r"\[[^\]]+, \d+ bytes?\]")
+"""An image or file, as `block_text` names it."""
 
 
 def block_text(block: Content) -> str:

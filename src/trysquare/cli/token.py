@@ -27,7 +27,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _NAME = re.compile(r"[\w.@-]{1,64}")
 _ABOUT_SCOPE = "allow this toolset only, or grant a right such as server:restart; can be repeated"
 _CREATE = (
-    option("name", metavar="NAME", help="the principal of the calls that use the token"),
+    option("name", metavar="NAME", help="name of the user or program that gets the token"),
     option("--scope", action="append", metavar="TOOLSET", help=_ABOUT_SCOPE),
     option("--expires", metavar="TIME", help="lifetime such as 90d, 12h or 30m (default: unlimited)"),
     JSON,
@@ -57,9 +57,9 @@ def create_token(arguments: argparse.Namespace) -> None:
         print_json({"token": text, **_as_json(info)})
         return
     print(text)
-    print(f"\nThis is the token of {info.name}. It is shown only now. Clients send it as:")
+    print(f"\nToken for {info.name}. Copy it now; it will not be shown again. Clients send it as:")
     print("  Authorization: Bearer TOKEN")
-    print("A server that already runs without tokens requires them after its next start.")
+    print("A server that is running without tokens requires them after a restart.")
 
 
 def _require_scope(scope: str) -> None:
@@ -91,7 +91,7 @@ def revoke_token(arguments: argparse.Namespace) -> None:
     """Revoke a token."""
     with _open_tokens(arguments) as tokens:
         info = tokens.revoke(arguments.name, by=local_principal().subject)
-    print(f"The token of {info.name} is revoked.")
+    print(f"Revoked the token for {info.name}.")
 
 
 def _as_json(info: TokenInfo) -> dict[str, Any]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import os
 import secrets
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar, cast
 
 from trysquare.core.context import CallContext, FastCall, Principal
@@ -21,7 +20,8 @@ from trysquare.core.errors import (
 )
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.redaction import SecretTexts
-from trysquare.core.result import Result
+from trysquare.core.resources import RESOURCES_SCOPE, Resource
+from trysquare.core.result import ResourceContents, Result
 from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
@@ -64,9 +64,39 @@ async def _call(find: Callable[[], Tool], name: str, arguments: Any, own: CallCo
         return _crashed(name, error, None if found is None else found.input_schema, arguments)
 
 
+class DirectCalls:
+    """Calls of a toolset's tools, and its resources, for prompts and other tools."""
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+
+    def __call__(
+        self, name: str, arguments: JsonObject | None, context: CallContext
+    ) -> Coroutine[Any, Any, Result[Any]]:
+        return call_tool(self._toolset, name, arguments, context)
+
+    async def read_resource(self, uri: str, context: CallContext) -> Sequence[ResourceContents]:
+        """Read a resource, as far as the principal may."""
+        found = get_resource(self._toolset, uri, context.principal)
+        return await guard_crash(f"Resource {_display_name(uri)}", found.read(uri, {}, context))
+
+
 def direct_calls(toolset: Toolset) -> FastCall:
     """Calls of a toolset's tools by prompts and other tools: `CallContext(direct=direct_calls(toolset))`."""
-    return functools.partial(call_tool, toolset)
+    return DirectCalls(toolset)
+
+
+def get_resource(toolset: Toolset, uri: str, principal: Principal) -> Resource:
+    """The resource at an address, or an error. Those that a principal may not use do not exist."""
+    resource = toolset.find_resource(uri) if principal.may_use(RESOURCES_SCOPE) else None
+    if resource is None:
+        raise NotFound(
+            f"There is no resource at `{uri[:200]}`.",
+            code=ErrorCode.RESOURCE_NOT_FOUND,
+            fields={"uri": uri},
+            instruction="Use an address from the list of resources, or one of the form of a template.",
+        )
+    return resource
 
 
 async def guard_crash(what: str, work: Awaitable[T], *, arguments: Any = None) -> T:

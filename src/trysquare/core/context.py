@@ -9,16 +9,39 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeGuard, final, runtime_checkable
+from types import MappingProxyType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    cast,
+    final,
+    overload,
+    runtime_checkable,
+)
 
 from trysquare.core.cache import Handles, MemoryHandles
-from trysquare.core.errors import CallCancelled, CapabilityMissing, DeadlineExceeded, ErrorCode, NobodyToAsk, ToolError
+from trysquare.core.errors import (
+    CallCancelled,
+    CapabilityMissing,
+    DeadlineExceeded,
+    DeclarationError,
+    ErrorCode,
+    NobodyToAsk,
+    QuestionDeclined,
+    ToolError,
+)
 from trysquare.core.json import JsonObject
 from trysquare.core.untrusted import block, cleaned_value, folded
 
 if TYPE_CHECKING:
     from trysquare.core.approvals import Approvals, ConsentProof
-    from trysquare.core.result import Result
+    from trysquare.core.result import ResourceContents, Result
 
 
 Capability: TypeAlias = Literal["elicitation", "elicitation.url", "sampling", "roots"]
@@ -208,6 +231,10 @@ class CancelFlag:
 # What contexts share unless they are given their own: a call must not pay for making them.
 _NOBODY = SilentCaller()
 _HANDLES = MemoryHandles()
+_NONE: Mapping[str, Any] = MappingProxyType({})
+_MOST_TRIES = 3
+"""How often a user may answer a question with what does not fit."""
+T = TypeVar("T")
 
 
 @final
@@ -261,6 +288,50 @@ class CallContext:
             )
         return await self.direct(name, arguments, self)
 
+    async def read_resource(self, uri: str) -> Sequence[ResourceContents]:
+        """Read a resource of the server, as a client does."""
+        read = getattr(self.direct, "read_resource", None)
+        if read is None:
+            raise ToolError(
+                f"`{uri}` cannot be read from here: this context has no `direct` calls.",
+                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+            )
+        return await read(uri, self)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the HTTP request, by lower-case names, without `authorization`; none over stdio.
+
+        Who calls is `principal`. Headers are what the client says: do not take them for proof.
+        """
+        return getattr(self.caller, "headers", _NONE)
+
+    @property
+    def client_info(self) -> Mapping[str, Any]:
+        """What the client says of itself: `name`, `version`."""
+        return getattr(self.caller, "client_info", _NONE)
+
+    @property
+    def client_capabilities(self) -> Mapping[str, Any]:
+        """What the client says it can do, in the protocol's words; `offers` answers for one of them."""
+        return getattr(self.caller, "client_capabilities", _NONE)
+
+    @property
+    def protocol_version(self) -> str | None:
+        """The protocol version of the request; None where the call is not one of MCP."""
+        return getattr(self.caller, "protocol_version", None)
+
+    def keep(self, value: Any, *, ttl: float = 3600.0) -> str:
+        """Keep a JSON value for later calls of the same principal, and return its handle.
+
+        It depends on no session: give the handle to the model as part of the result, and take it as an argument.
+        """
+        return self.handles.put(value, principal=self.principal.subject, ttl=ttl)
+
+    def kept(self, handle: str) -> Any:
+        """The value behind a handle; `NotFound` if it expired or belongs to another principal."""
+        return self.handles.get(handle, principal=self.principal.subject)
+
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report the progress of the call to the client."""
         await self.caller.progress(done, total, None if message is None else block(message, LONGEST_PROGRESS))
@@ -274,6 +345,22 @@ class CallContext:
         """Send a log line to the client, if it subscribed to them."""
         await self.caller.log(level, block(message, LONGEST_LOG))
 
+    async def debug(self, message: str) -> None:
+        """Send a log line of the level `debug` to the client."""
+        await self.log(message, "debug")
+
+    async def info(self, message: str) -> None:
+        """Send a log line of the level `info` to the client."""
+        await self.log(message, "info")
+
+    async def warning(self, message: str) -> None:
+        """Send a log line of the level `warning` to the client."""
+        await self.log(message, "warning")
+
+    async def error(self, message: str) -> None:
+        """Send a log line of the level `error` to the client."""
+        await self.log(message, "error")
+
     async def relay_log(self, level: LogLevel, data: Any, logger: str) -> None:
         """Relay a log message of another server to the client, if it subscribed to it."""
         if _is_relaying(self.caller):
@@ -285,13 +372,58 @@ class CallContext:
         """The least severe log messages that the client subscribed to; None for none."""
         return self.caller.lowest_log_level() if _is_relaying(self.caller) else None
 
-    async def ask(self, message: str, schema: JsonObject, *, key: str = "answer") -> Answer:
-        """Ask the user, as often as needed.
+    @overload
+    async def ask(self, message: str, wanted: type[T], *, key: str = ...) -> T: ...
+
+    @overload
+    async def ask(self, message: str, wanted: JsonObject, *, key: str = ...) -> Answer: ...
+
+    @overload
+    async def ask(self, message: str, wanted: Sequence[str], *, key: str = ...) -> str: ...
+
+    @overload
+    async def ask(self, message: str, wanted: None = None, *, key: str = ...) -> None: ...
+
+    @overload
+    async def ask(self, message: str, wanted: object, *, key: str = ...) -> Any: ...
+
+    async def ask(self, message: str, wanted: Any = None, *, key: str = "answer") -> Any:
+        """Ask the user, as often as needed, and return the answer as a value of the type that is wanted.
+
+        That is a pydantic model, a dataclass or a TypedDict with plain fields; one of `str`, `int`, `float`, `bool`, a
+        date, `Literal[...]` or an Enum; a list of texts to choose from; or None where the user only agrees. If the user
+        declines or closes the question, `QuestionDeclined` is raised. A JSON Schema returns the `Answer` itself,
+        whatever the user did. What a client cannot show as a flat form is refused at once.
 
         Ask before any side effect: in 2026-07-28 the tool then runs again from its start, and its questions are
         identified by their `key` and, under one key, by their order. Give questions keys of their own where their order
         may vary, or where an answer must not count for another one that was asked in its place.
         """
+        if isinstance(wanted, dict):
+            return await self._ask(message, _flat(cast(JsonObject, wanted)), key)
+        # Imported here, since most calls ask nothing.
+        from trysquare.core import forms
+
+        if wanted is None:
+            _accepted(await self._ask(message, {"type": "object", "properties": {}}, key), message)
+            return None
+        try:
+            form = forms.form_of(wanted)
+        except DeclarationError as error:
+            raise _author_error(error.message, "Ask for something else.") from None
+        text = message
+        for _ in range(_MOST_TRIES):
+            answer = _accepted(await self._ask(text, form.schema, key), message)
+            try:
+                return form.read(answer.content)
+            except forms.WrongAnswer as error:
+                text = f"{message}\n\n{error}"
+        raise ToolError(
+            f"The user's answer does not fit the question: {message}",
+            instruction="Ask the user in the conversation what they want, and call again.",
+        )
+
+    async def _ask(self, message: str, schema: JsonObject, key: str) -> Answer:
         question = ElicitRequest(message=message, schema=schema, key=key)
         _check_requests((question,))
         return await self.caller.ask(_visible(question))
@@ -317,9 +449,11 @@ class CallContext:
             return await self.caller.request(shown)
         return {one.key: await self.caller.ask(one) for one in shown if isinstance(one, ElicitRequest)}
 
-    async def sample(self, prompt: str, *, max_tokens: int = 1000, key: str = "completion") -> str:
+    async def sample(
+        self, prompt: str, *, system: str | None = None, max_tokens: int = 1000, key: str = "completion"
+    ) -> str:
         """Have the client's own model answer a prompt. Few clients can; see `offers`."""
-        answers = await self.request(SamplingRequest(prompt=prompt, max_tokens=max_tokens, key=key))
+        answers = await self.request(SamplingRequest(prompt=prompt, system=system, max_tokens=max_tokens, key=key))
         return str(answers[key].content.get("text", ""))
 
     async def roots(self, *, key: str = "roots") -> Sequence[str]:
@@ -342,6 +476,22 @@ class CallContext:
     def remaining(self) -> float | None:
         """Seconds until the deadline, or None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+def _accepted(answer: Answer, question: str) -> Answer:
+    if answer.action != "accept":
+        raise QuestionDeclined(question, answer.action)
+    return answer
+
+
+def _flat(schema: JsonObject) -> JsonObject:
+    from trysquare.core.forms import require_flat
+
+    try:
+        require_flat(schema)
+    except DeclarationError as error:
+        raise _author_error(error.message, "Change the schema of the question.") from None
+    return schema
 
 
 def _check_requests(requests: Sequence[ClientRequest]) -> None:

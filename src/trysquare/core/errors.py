@@ -8,7 +8,7 @@ import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from trysquare.core.json import JsonObject
 from trysquare.core.untrusted import block
@@ -151,6 +151,17 @@ class ConsentRefused(ToolError):
     """A human was asked and did not agree."""
 
     default_code = ErrorCode.CONSENT_REFUSED
+
+
+class QuestionDeclined(ConsentRefused):
+    """The user declined to answer a question of the tool, or closed it: `action` says which."""
+
+    def __init__(self, question: str, action: Literal["decline", "cancel"]) -> None:
+        self.action = action
+        did = "declined to answer" if action == "decline" else "closed the question without an answer"
+        super().__init__(
+            f"The user {did}: {question}", instruction="Do not ask again unless the user changes their mind."
+        )
 
 
 class CapabilityMissing(ToolError):

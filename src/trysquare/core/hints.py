@@ -112,20 +112,22 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
         hints = _hints_with_more_names(function, written, error)
     except (TypeError, SyntaxError, AttributeError) as error:
         raise _unreadable(function, str(error)) from error
-    return hints if sys.version_info >= (3, 12) else {name: _portable(hint) for name, hint in hints.items()}
+    return {name: portable_type(hint) for name, hint in hints.items()}
 
 
-def _portable(hint: Any) -> Any:
+def portable_type(hint: Any) -> Any:
     """The annotation with every `typing.TypedDict` as one of typing_extensions, which pydantic needs before 3.12."""
+    if sys.version_info >= (3, 12):
+        return hint
     if is_typeddict(hint):
         return _portable_dict(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if not arguments or origin in (Literal, _CALLABLE):
         return hint
     if origin is Annotated:
-        inner = _portable(arguments[0])
+        inner = portable_type(arguments[0])
         return hint if inner is arguments[0] else Annotated[(inner, *arguments[1:])]  # pyright: ignore[reportInvalidTypeForm]
-    made = tuple(_portable(each) for each in arguments)
+    made = tuple(portable_type(each) for each in arguments)
     if all(new is old for new, old in zip(made, arguments, strict=True)):
         return hint
     return Union[made] if origin in (Union, types.UnionType) else origin[made]  # noqa: UP007
@@ -141,7 +143,7 @@ def _portable_dict(written: Any) -> Any:
     for name, hint in get_type_hints(written, include_extras=True).items():
         is_marked = get_origin(hint) in (Required, NotRequired)
         is_required = get_origin(hint) is Required if is_marked else name in written.__required_keys__
-        bare = _portable(get_args(hint)[0] if is_marked else hint)
+        bare = portable_type(get_args(hint)[0] if is_marked else hint)
         fields[name] = typing_extensions.Required[bare] if is_required else typing_extensions.NotRequired[bare]
     make: Any = typing_extensions.TypedDict
     made = make(written.__name__, fields)

@@ -23,6 +23,9 @@ from trysquare.core.signature import Signature, inspect_signature
 from trysquare.core.text import encodable
 from trysquare.core.tool import function_runner
 
+RESOURCES_SCOPE = "resources"
+"""The scope that a scoped token needs for resources, which belong to no toolset."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SkillFile:

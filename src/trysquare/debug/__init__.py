@@ -5,17 +5,21 @@ from typing import TYPE_CHECKING
 from trysquare.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from trysquare.debug.explain.explain import explain_failure
+    from trysquare.debug.explain.explain import Explained, explain_failure
+    from trysquare.debug.explain.native import explain_target
     from trysquare.debug.provider import open_debugger
     from trysquare.debug.service import DebugConfig
+    from trysquare.debug.sessions.launch import read_target
 
-__all__ = ["DebugConfig", "explain_failure", "open_debugger"]
+__all__ = ["DebugConfig", "Explained", "explain_failure", "explain_target", "open_debugger", "read_target"]
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "explain.explain": "explain_failure",
+        "explain.explain": "Explained explain_failure",
+        "explain.native": "explain_target",
         "provider": "open_debugger",
         "service": "DebugConfig",
+        "sessions.launch": "read_target",
     },
 )

@@ -80,7 +80,9 @@ class Session:
 class Request:
     """One request. `session` is None in 2026-07-28, where the request describes itself in `_meta`."""
 
-    __slots__ = ("channel", "id", "is_authenticated", "meta", "method", "params", "principal", "profiles", "session")
+    __slots__ = (
+        "channel", "headers", "id", "is_authenticated", "meta", "method", "params", "principal", "profiles", "session"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -93,7 +95,10 @@ class Request:
         principal: Principal,
         profiles: ProfileChoice,
         is_authenticated: bool = False,
+        headers: Sequence[tuple[bytes, bytes]] = (),
     ) -> None:
+        self.headers = headers
+        """Those of the HTTP request, as ASGI has them."""
         self.id = request_id
         self.method = method
         self.params = params
@@ -124,12 +129,14 @@ class Request:
         return self.meta[CAPABILITIES_KEY] if self.session is None else self.session.capabilities
 
     @property
+    def client_info(self) -> JsonObject:
+        """What the client says of itself."""
+        return self.meta.get(CLIENT_INFO_KEY, _NO_META) if self.session is None else self.session.client_info
+
+    @property
     def client_name(self) -> str | None:
         """The name of the client program, where it says so."""
-        info: JsonObject = (
-            self.meta.get(CLIENT_INFO_KEY, _NO_META) if self.session is None else self.session.client_info
-        )
-        name = info.get("name")
+        name = self.client_info.get("name")
         return name if isinstance(name, str) else None
 
     @property
@@ -259,6 +266,24 @@ class McpCaller:
         self.request_context = request
         """The request itself, for what the context of a call has no name for."""
         self._answers: ElicitationAnswers | None = None
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        headers = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in self.request_context.headers)
+        # The token is ours, and who it stands for is the principal.
+        return {name: value for name, value in headers if name != "authorization"}
+
+    @property
+    def client_info(self) -> Mapping[str, Any]:
+        return self.request_context.client_info
+
+    @property
+    def client_capabilities(self) -> Mapping[str, Any]:
+        return self.request_context.capabilities
+
+    @property
+    def protocol_version(self) -> str:
+        return self.request_context.version
 
     @property
     def reads_progress(self) -> bool:

@@ -173,9 +173,10 @@ def _expectation(detail: ErrorDetails) -> str:
 
 
 def _suggestion(detail: ErrorDetails) -> str:
-    expected = str(detail.get("ctx", {}).get("expected", ""))
-    near = closest_names(str(detail.get("input")), expected.replace(" or ", ", ").replace("'", "").split(", "))
-    return f" Did you mean {near[0]}?" if near and detail["type"] == "literal_error" else ""
+    expected = str(detail.get("ctx", {}).get("expected") or detail["msg"].partition("one of ")[2])
+    given = str(detail.get("input")).rpartition("=")[2]
+    near = closest_names(given, expected.replace(" or ", ", ").replace("'", "").split(", ")) if expected else []
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def _short(value: Any) -> str:

@@ -134,7 +134,9 @@ def write_new_bot(folder: Path, name: str) -> list[str]:
             f"Invalid bot name `{name}`.", hint="Use lower-case letters, digits and single underscores: my_bot."
         )
     if folder.exists():
-        raise ConfigurationError("the folder already exists.", where=str(folder), hint="Choose another name.")
+        raise ConfigurationError(
+            "already exists.", where=str(folder), hint="Choose another name, or another directory with --into."
+        )
     files = template_files(name)
     try:
         for path, text in files.items():

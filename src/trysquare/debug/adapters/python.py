@@ -78,7 +78,15 @@ async def _launch_directly(pydevd: str, spec: LaunchSpec, environment: LaunchEnv
     listener = PydevdListener(environment, spec)
     port = await listener.open()
     try:
-        arguments = ["-X", "frozen_modules=off", pydevd, "--json-dap-http", "--client", "127.0.0.1"]
+        arguments = [
+            *spec.target.options,
+            "-X",
+            "frozen_modules=off",
+            pydevd,
+            "--json-dap-http",
+            "--client",
+            "127.0.0.1",
+        ]
         arguments += ["--port", str(port), "--multiprocess", *_program_arguments(spec.target)]
         extended = replace(spec, env={**_VARIABLES, **spec.env})
         child = base.start_child(spec.target.python, arguments, extended, environment)
@@ -182,7 +190,7 @@ def _adapter_arguments(spec: LaunchSpec) -> JsonObject:
         first, *rest = target.words
         program = {"module" if target.kind == "module" else "program": first, "args": rest}
     return {
-        "python": [target.python], **program, "cwd": str(spec.root), "env": dict(spec.env),
+        "python": [target.python, *target.options], **program, "cwd": str(spec.root), "env": dict(spec.env),
         "console": "internalConsole", "justMyCode": spec.just_my_code, "subProcess": True, "redirectOutput": True,
     }  # fmt: skip
 

@@ -12,6 +12,7 @@ from trysquare.core.json import JsonObject
 from trysquare.core.text import closest_names, truncate
 from trysquare.debug.explain.blame import Known, Verdict, calls_from, verdict
 from trysquare.debug.explain.failures import Raised, crash_in, main_exception, read_chain, read_raised, tracebacks_in
+from trysquare.debug.explain.localization import BUDGET, Localization, SuspectLine, changed_lines, localize
 from trysquare.debug.explain.provenance import Origin, SourceLocation, deciding, return_text, steps_of
 from trysquare.debug.explain.recording import TIMEOUT, Cost, Run, record_run
 from trysquare.debug.explain.sources import Sources, relative
@@ -21,10 +22,14 @@ from trysquare.debug.sessions.launch import Target
 from trysquare.processes.supervisor import ProcessSupervisor
 
 LONGEST = 2000
+FULL = 40_000
+"""Bytes of an explanation, and of one with everything."""
 _WIDEST = 240
 _MAX_STEPS = 14
 _MAX_DETAIL = 6
 _MAX_OTHERS = 3
+_MAX_SUSPECTS = 5
+_ALL_SUSPECTS = 40
 _MAX_OUTPUT = 5
 _FRAMEWORK_REPORT = re.compile(r"^=+ (?:FAILURES|ERRORS) =+$", re.MULTILINE)
 """Begin of pytest's report on the tests that failed."""
@@ -64,6 +69,14 @@ class Explanation:
     """Exceptions whose tracebacks are in the output, such as those of child processes."""
     output: tuple[str, ...] = ()
     """The last lines that the program wrote."""
+    test: tuple[str, ...] = ()
+    """The file of the test that failed, and its name in there."""
+    localization: Localization | None = None
+
+    @property
+    def suspects(self) -> tuple[SuspectLine, ...]:
+        """The lines that are likely to be wrong by all tests that were run, the most likely first."""
+        return () if self.localization is None else self.localization.suspects
 
     @property
     def locations(self) -> tuple[Origin, ...]:
@@ -81,9 +94,14 @@ class Explanation:
 
     def to_text(self, root: str = "", *, longest: int = LONGEST) -> str:
         """The explanation as lines, most important first, within a number of bytes."""
+        count = _MAX_SUSPECTS if longest <= LONGEST else _ALL_SUSPECTS
         lost = [_aside_text(each, root) for each in self.also_raised if _is_lost(each)]
         caught = [_aside_text(each, root) for each in self.also_raised if not _is_lost(each)]
         lines = [*self._heading(root), *self._parts(root), *lost[-_MAX_OTHERS:], *self._advice(root), *self.detail]
+        if self.localization is not None and self.localization.note:
+            lines.append(self.localization.note)
+        if self.suspects:
+            lines[-len(self.detail) or len(lines) :] = [*self.detail, *self._suspect_lines(root, count)]
         lines += [*self._provenance(root), *caught[-_MAX_OTHERS:]]
         lines += [f"in the output: {each.to_text(root)}" for each in self.written[-_MAX_OTHERS:]]
         lines += self.notes
@@ -108,9 +126,12 @@ class Explanation:
             lines.append(f"passed on as {self.passed_on}")
         return [*lines, *(each.to_text(root) for each in self.chain)]
 
+    def _suspect_lines(self, root: str, count: int) -> list[str]:
+        return [] if self.localization is None else self.localization.to_lines(root, count=count)
+
     def _advice(self, root: str) -> list[str]:
         """Where to look, the likeliest first."""
-        if not self.locations:
+        if self.suspects or not self.locations:
             return []
         first, *others = (f"{relative(each.location, root)} `{each.code}`" for each in self.locations)
         what = self.locations[0].what
@@ -159,6 +180,7 @@ def explain(failure: JsonObject, sources: Sources) -> Explanation:
         detail=_detail(head.message),
         steps=() if at is None else tuple(_steps(at, origins, sources)),
         notes=tuple(f"note: {note}" for note in cast(list[str], failure.get("notes") or [])),
+        test=tuple(cast(list[str], failure.get("test") or [])),
     )
 
 
@@ -320,6 +342,23 @@ async def explain_failure(
         skipped=cast(dict[str, str], found.get("skipped") or {}),
         ran=found.get("ran"),
     )
+
+
+async def localize_failures(
+    explained: Explained, target: Target, root: Path, supervisor: ProcessSupervisor, *, budget: float = BUDGET,
+    changes: bool = True, git: bool = True,
+) -> Explained:  # fmt: skip
+    """Add the suspects of the first failing test."""
+    if not explained.failures or budget <= 0:
+        return explained
+    (name, first), *others = explained.failures
+    if not first.test:
+        return explained
+    found = await localize(target, first.test, root, supervisor, budget=budget, changes=changes)
+    if found.is_located:
+        traced = [each.location for each in first.locations]
+        found = found.with_hints(traced, await changed_lines(root) if git else {})
+    return replace(explained, failures=((name, replace(first, localization=found)), *others))
 
 
 def _with_output(explanation: Explanation, failure: JsonObject, run: Run, root: Path, sources: Sources) -> Explanation:

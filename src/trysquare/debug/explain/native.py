@@ -9,7 +9,8 @@ from pathlib import Path
 from trysquare.debug.adapters.registry import ADAPTERS, find_language, language_of
 from trysquare.debug.cdp.debugger import NodeDebugger
 from trysquare.debug.debugger import Exited, FunctionBreakpoint, RequestFailed, Stopped, unsupported
-from trysquare.debug.explain.explain import Explained, Explanation, explain_failure, step_line
+from trysquare.debug.explain.explain import Explained, Explanation, explain_failure, localize_failures, step_line
+from trysquare.debug.explain.localization import BUDGET
 from trysquare.debug.explain.native_trace import (
     Failing,
     StepRecord,
@@ -35,11 +36,13 @@ _ASSERTION = re.compile(r"[^\n]*Assertion [^\n]*failed[^\n]*|[^\n]*panicked at[^
 
 async def explain_target(
     target: Target, root: Path, supervisor: ProcessSupervisor, *, timeout: float,
-    sessions: DebugSessionRegistry | None = None, principal: str = "",
+    sessions: DebugSessionRegistry | None = None, principal: str = "", budget: float = BUDGET, changes: bool = True,
+    git: bool = True,
 ) -> Explained:  # fmt: skip
     """Explain a target of any language; one that is not Python needs a debug session."""
     if target.is_python:
-        return await explain_failure(target, root, supervisor, timeout=timeout)
+        explained = await explain_failure(target, root, supervisor, timeout=timeout)
+        return await localize_failures(explained, target, root, supervisor, budget=budget, changes=changes, git=git)
     registry = sessions or DebugSessionRegistry(supervisor, ADAPTERS)
     try:
         return await _explain_native(target, root, registry, principal=principal, timeout=timeout)

@@ -129,7 +129,7 @@ def _start(
 ) -> ChildProcess:
     command = Command(
         program=target.python,
-        arguments=[_RECORDER, str(report), options, *target.words],
+        arguments=[*target.options, _RECORDER, str(report), options, *target.words],
         environment={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **env},
         folder=str(root),
     )

@@ -16,7 +16,7 @@ def _borrow_package() -> Any:
     """Import the recorder without running, or leaving behind, the packages above it."""
     folder = os.path.dirname(os.path.abspath(__file__))
     names = ["trysquare", "trysquare.debug", "trysquare.debug.recorder"]
-    for name, path in zip(names, (None, None, folder), strict=True):
+    for name, path in zip(names, (None, None, folder)):  # noqa: B905 - the interpreter may be older than `strict`
         module = types.ModuleType(name)
         module.__path__ = [path] if path else []
         sys.modules[name] = module
@@ -30,8 +30,8 @@ def _borrow_package() -> Any:
 
 def main() -> None:
     report_file, options_text, *target = sys.argv[1:]
-    if sys.version_info < (3, 11):  # noqa: UP036 - the interpreter is the program's, not ours
-        problem = f"recording needs Python 3.11 or newer, and `{sys.executable}` is {sys.version.split()[0]}"
+    if sys.version_info < (3, 9):  # noqa: UP036 - the interpreter is the program's, not ours
+        problem = f"recording needs Python 3.9 or newer, and `{sys.executable}` is {sys.version.split()[0]}"
         with open(report_file, "w", encoding="utf-8") as out:
             json.dump({"outcome": "not run", "problem": problem}, out)
         sys.exit(1)

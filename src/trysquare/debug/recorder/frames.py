@@ -6,11 +6,14 @@ import threading
 from collections import deque
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from trysquare.debug.recorder.hooks import GENERATOR, Watcher, is_resumed, name_of
 from trysquare.debug.recorder.report import RaisedLog
 from trysquare.debug.recorder.values import show, stored_attributes
+
+if TYPE_CHECKING:
+    from typing import TypeAlias  # newer than the oldest interpreter that is recorded
 
 Step: TypeAlias = "tuple[int, dict[str, str]]"
 """A line that ran, and what had changed when the next one began."""

@@ -51,8 +51,10 @@ def _whole(error: BaseException, watcher: Watcher, *, depth: int) -> dict[str, A
 
 def _parts(error: BaseException) -> Sequence[BaseException]:
     """The exceptions of a group, or the failing examples of a doctest."""
-    if isinstance(error, BaseExceptionGroup):
-        return cast(BaseExceptionGroup[BaseException], error).exceptions
+    # Before Python 3.11 groups come from a package; they have the same shape.
+    inner = getattr(error, "exceptions", None) if type(error).__name__.endswith("ExceptionGroup") else None
+    if isinstance(inner, tuple):
+        return cast("tuple[BaseException, ...]", inner)
     failures = getattr(error, "failures", None) if type(error).__module__.startswith("_pytest.") else None
     return cast(Sequence[BaseException], failures) if isinstance(failures, list) else ()
 

@@ -12,18 +12,21 @@ import linecache
 import os
 import re
 import runpy
+import shutil
 import sys
 import threading
 import time
 import traceback
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, cast
 
 from trysquare.debug.recorder import hooks, report
+from trysquare.debug.recorder.forks import can_fork, private_folder
 from trysquare.debug.recorder.frames import FailureRecorder, FlowRecorder
 from trysquare.debug.recorder.hooks import COMMAND, Watcher
+from trysquare.debug.recorder.localize import Localizer, Tests
 from trysquare.debug.recorder.tracer import CallTracer, ProbeRecorder
 from trysquare.debug.recorder.writes import WriteRecorder
 
@@ -35,6 +38,8 @@ _OUTPUT = 4000
 _REPORT = 32_000
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py")
 _PYTEST_OPTIONS = ["-pno:cacheprovider", "-pno:randomly", "-q", "--no-header", "--tb=native", "--capture=tee-sys"]
+_FROM_CACHE = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first", "--sw", "--stepwise")
+"""Options that need what pytest remembers of its last run."""
 _NOT_RUN = (4, 5)
 """Exit codes of pytest for a wrong command line and for no test at all."""
 
@@ -167,14 +172,15 @@ def _exit_code(ended: SystemExit) -> int:
 
 
 def _note_failure(
-    error: BaseException, watcher: Watcher, found: dict[str, Any], *, name: str, output: str | None = None
-) -> None:
+    error: BaseException, watcher: Watcher, found: dict[str, Any], *, name: str, output: str | None = None,
+    test: Sequence[str] = (),
+) -> None:  # fmt: skip
     found["outcome"] = "failed"
     _note_name(found, name)
     if len(found["failures"]) < _MAX_EXPLAINED:
         failure = report.failure(error, watcher)
         printed = {} if output is None else {"printed_by_test": output[-_OUTPUT:]}
-        found["failures"].append({"name": name, **failure, **printed})
+        found["failures"].append({"name": name, "test": list(test), **failure, **printed})
 
 
 def _note_name(found: dict[str, Any], name: str) -> None:
@@ -205,7 +211,8 @@ def _run_pytest(options: dict[str, Any], target: list[str], watcher: Watcher, fo
             if not isinstance(excinfo.value, pytest.Session.Interrupted):
                 _note_failure(excinfo.value, watcher, found, name="the run was interrupted", output="")
 
-    code = int(pytest.main([*_PYTEST_OPTIONS, *_without_workers(), *target], plugins=[Catcher(watcher, found)]))
+    options_of_ours = _PYTEST_OPTIONS[any(word in _FROM_CACHE for word in target) :]
+    code = int(pytest.main([*options_of_ours, *_without_workers(), *target], plugins=[Catcher(watcher, found)]))
     if code in _NOT_RUN and not found["failed"]:
         found["known_tests"] = _known_tests(target)
     return code
@@ -224,7 +231,8 @@ class _Reporter:
     def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
         output = "\n".join(text for _, text in getattr(report, "sections", []))
         name = getattr(node, "nodeid", str(node))
-        _note_failure(call.excinfo.value, self._watcher, self._found, name=name, output=output)
+        test = (str(node.path), _name_in_file(node.nodeid)) if hasattr(node, "path") and "::" in name else ()
+        _note_failure(call.excinfo.value, self._watcher, self._found, name=name, output=output, test=test)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
@@ -248,6 +256,10 @@ class _Reporter:
         _note_failure(excinfo.value, self._watcher, self._found, name=name)
 
 
+def _name_in_file(node_id: str) -> str:
+    return node_id.partition("::")[2]
+
+
 def _mark_test(watcher: Watcher, function: Any) -> None:
     """Note a test function, below its decorators."""
     inner = inspect.unwrap(function) if callable(function) else None
@@ -267,10 +279,11 @@ def _own_packages(items: Iterable[Any], watcher: Watcher) -> None:
 
 
 def _without_workers() -> list[str]:
-    """Run tests in this process. The plugin stays enabled, since its options would be unknown otherwise."""
-    if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") or importlib.util.find_spec("xdist") is None:
+    """Run tests in this process, without coverage. The plugins stay, since their options would be unknown otherwise."""
+    if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
         return []
-    return ["-n", "0"]
+    options = {"xdist": ["-n", "0"], "pytest_cov": ["--no-cov"]}
+    return [word for name, words in options.items() if importlib.util.find_spec(name) is not None for word in words]
 
 
 def _known_tests(target: list[str]) -> list[str]:
@@ -316,16 +329,16 @@ def _run_unittest(options: dict[str, Any], target: list[str], watcher: Watcher, 
             super().startTest(test)
 
         def addError(self, test: Any, err: Any) -> None:
-            _note_failure(err[1], watcher, found, name=str(test))
+            _note_failure(err[1], watcher, found, name=str(test), test=_unittest_id(test))
             super().addError(test, err)
 
         def addFailure(self, test: Any, err: Any) -> None:
-            _note_failure(err[1], watcher, found, name=str(test))
+            _note_failure(err[1], watcher, found, name=str(test), test=_unittest_id(test))
             super().addFailure(test, err)
 
         def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
             if err is not None:
-                _note_failure(err[1], watcher, found, name=str(subtest))
+                _note_failure(err[1], watcher, found, name=str(subtest), test=_unittest_id(test))
             super().addSubTest(test, subtest, err)
 
     class Runner(unittest.TextTestRunner):
@@ -349,7 +362,125 @@ def _run_unittest(options: dict[str, Any], target: list[str], watcher: Watcher, 
     return 0 if program.result.wasSuccessful() else 1
 
 
+def _locate_by_pytest(options: dict[str, Any], target: list[str], watcher: Watcher, found: dict[str, Any]) -> int:
+    """Collect tests, and find the suspects of a failing one; `target` are words for pytest."""
+    sys.path.insert(0, os.getcwd())
+    import pytest
+
+    class Plugin:
+        def __init__(self) -> None:
+            self.result: dict[str, Any] = {}
+
+        def pytest_runtestloop(self, session: Any) -> bool:
+            items = {item.nodeid: item for item in session.items}
+            _own_packages(session.items, watcher)
+            files = {name: str(item.path) for name, item in items.items()}
+            tests = Tests(list(items), lambda name: self._run(items[name]), files)
+            wanted = [tuple(each) for each in options["failing"]]
+            name = next((each for each in items if (files[each], _name_in_file(each)) in wanted), None)
+            if name is None or not can_fork:
+                found["located"] = {"located": False, "reason": "the test was not found again"}
+            else:
+                found["located"] = Localizer(tests, watcher, options).locate(name)
+            return True
+
+        def _run(self, item: Any) -> dict[str, Any]:
+            self.result = {"outcome": "passed", "error": "", "frames": []}
+            begun = time.perf_counter()
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            return {**self.result, "seconds": time.perf_counter() - begun}
+
+        def pytest_exception_interact(self, call: Any) -> None:
+            if not self.result["frames"]:
+                self.result.update(_error_of(call.excinfo.value))
+
+        def pytest_runtest_logreport(self, report: Any) -> None:
+            if report.failed:
+                self.result["outcome"] = "failed"
+                self.result["error"] = self.result["error"] or str(report.longrepr)[:2000]
+            elif report.skipped and self.result["outcome"] == "passed":
+                self.result["outcome"] = "skipped"
+
+    folder = options["folder"] = private_folder()
+    words = [*_PYTEST_OPTIONS[:-1], "-s", "--basetemp", os.path.join(folder, "pytest"), *_without_workers()]
+    try:
+        return int(pytest.main([*words, *target], plugins=[Plugin()]))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unittest_id(test: Any) -> tuple[str, ...]:
+    """The file of a test case and its dotted name; nothing for the error of a class's or module's set-up."""
+    import unittest
+
+    module = sys.modules.get(type(test).__module__)
+    is_case = isinstance(test, unittest.TestCase) and getattr(module, "__file__", None)
+    return (str(getattr(module, "__file__", "")), test.id()) if is_case else ()
+
+
+def _locate_by_unittest(options: dict[str, Any], target: list[str], watcher: Watcher, found: dict[str, Any]) -> int:
+    """Load test cases, and find the suspects of a failing one; `target` are words for unittest."""
+    sys.path.insert(0, os.getcwd())
+    import unittest
+
+    def cases(suite: Any) -> Iterator[Any]:
+        for each in suite if isinstance(suite, unittest.TestSuite) else [suite]:
+            if isinstance(each, unittest.TestSuite):
+                yield from cases(each)
+            else:
+                yield each
+
+    def run_one(case: Any) -> dict[str, Any]:
+        result = unittest.TestResult()
+        errors: list[BaseException] = []
+        result.addError = result.addFailure = lambda test, err: errors.append(err[1])  # type: ignore[method-assign]
+        result.addSubTest = lambda test, subtest, err: errors.extend([] if err is None else [err[1]])  # type: ignore[method-assign]
+        begun = time.perf_counter()
+        unittest.TestSuite([case]).run(result)
+        outcome = "failed" if errors else "skipped" if result.skipped else "passed"
+        error: dict[str, Any] = _error_of(errors[0]) if errors else {"error": "", "frames": []}
+        return {"outcome": outcome, **error, "seconds": time.perf_counter() - begun}
+
+    class Runner:
+        def __init__(self, **options: Any) -> None:
+            pass
+
+        def run(self, suite: Any) -> Any:
+            known = {case.id(): case for case in cases(suite)}
+            files = {name: _unittest_id(case)[:1] for name, case in known.items()}
+            tests = Tests(list(known), lambda name: run_one(known[name]), {k: v[0] for k, v in files.items() if v})
+            name = next((each[1] for each in options["failing"] if each[1] in known), None)
+            if name is None or not can_fork:
+                found["located"] = {"located": False, "reason": "the test was not found again"}
+            else:
+                found["located"] = Localizer(tests, watcher, options).locate(name)
+            return unittest.TestResult()
+
+    folder = options["folder"] = private_folder()
+    try:
+        unittest.main(module=None, argv=["python -m unittest", *target], testRunner=Runner, exit=False)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _error_of(error: BaseException | None) -> dict[str, Any]:
+    """An exception as its text and the lines of its traceback."""
+    frames: list[tuple[str, int]] = []
+    trace = None if error is None else error.__traceback__
+    while trace is not None:
+        frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - the text is made by the exception's own code, which may be broken
+        text = type(error).__name__
+    return {"error": text[:2000], "frames": frames[-60:]}
+
+
 _RUNNERS = {
+    "locate pytest": _locate_by_pytest,
+    "locate unittest": _locate_by_unittest,
     "program": _run_program, "module": _run_program, "code": _run_program, "pytest": _run_pytest,
     "unittest": _run_unittest,
 }  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +23,11 @@ _PYTHON = re.compile(r"(?:.*/)?(?:python(?:\d(?:\.\d+)?)?|pypy\d?)(?:\.exe)?")
 _PARAMETERS = re.compile(r"""(?:^|(?<=\s))[^\s'"\[]+\.py(?:::[^\s'"\[]+)+\[""")
 """The start of a node id with parameters, which may contain spaces and quotes."""
 _END = re.compile(r"\](?=\s+(?:-|\S*\.py)|\s*$)")
+_LAUNCHERS = ("uv", "poetry", "pdm", "hatch", "pipenv", "rye")
+"""Programs whose `run` starts a command in the workspace's environment."""
+_LAUNCHER_VALUES = ("--with", "--extra", "--group", "--python", "-p", "--package", "--env-file", "-e", "--env")
+_LAUNCHER_SECONDS = 60
+_OPTIONS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 _TEST_FILE = re.compile(r"(?:test_[^/]*|[^/]*_test)\.py")
 
 
@@ -31,6 +38,8 @@ class Target:
     kind: Kind
     words: tuple[str, ...]
     python: str = ""
+    options: tuple[str, ...] = ()
+    """Options of the interpreter, such as `-O`."""
 
     @property
     def is_python(self) -> bool:
@@ -43,31 +52,57 @@ class Target:
             "module": ["python", "-m"],
             "code": ["python", "-c"],
         }
-        return shlex.join([*head.get(self.kind, []), *self.words])
+        words = head.get(self.kind, [])
+        if self.options:
+            words = ["python", *self.options, *(words[1:] if self.kind != "pytest" else ["-m", "pytest"])]
+        return shlex.join([*words, *self.words])
 
 
 def read_target(text: str | Sequence[str], root: Path, *, runtime: str | None = None) -> Target:
     """Parse a target: a pytest node id, a test file, a Python file, or a command line, as text or split into words."""
     words = _split(text) if isinstance(text, str) else list(text)
-    python = runtime or python_of(root)
+    words, launcher = _without_launcher(words)
+    python = runtime or python_of(root, launcher=launcher)
     first, *rest = words
     if _PYTHON.fullmatch(first):
         return _python_target(rest, runtime or (first if "/" in first else python), shlex.join(words))
-    if first in ("pytest", "py.test"):
+    if Path(first).name in ("pytest", "py.test"):
         return Target(kind="pytest", words=tuple(rest), python=python)
-    if "::" in first or (_TEST_FILE.fullmatch(Path(first).name) and not rest):
+    has_options = not rest or rest[0].startswith("-")
+    is_tests = _TEST_FILE.fullmatch(Path(first).name) or (root / first).is_dir()
+    if "::" in first or (is_tests and has_options) or first in ("-k", "--lf", "--last-failed"):
         return Target(kind="pytest", words=tuple(words), python=python)
     if first.endswith(".py"):
         return Target(kind="program", words=tuple(words), python=python)
     return Target(kind="command", words=tuple(words), python=runtime or "")
 
 
-def python_of(root: Path, environment: Mapping[str, str] | None = None) -> str:
-    """The Python of a workspace: of its own virtual environment, of the active one, or `sys.executable`."""
+def _without_launcher(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """A command without `uv run` and the like in front of it, and that launcher."""
+    if len(words) < 3 or words[0] not in _LAUNCHERS or words[1] != "run":
+        return words, ()
+    rest = words[2:]
+    while len(rest) > 1 and rest[0].startswith("-"):
+        # An option's value stands behind it, unless it is a flag or written with `=`.
+        has_value = rest[0] in _LAUNCHER_VALUES
+        del rest[: 2 if has_value else 1]
+    return rest or words, (words[0], "run")
+
+
+def python_of(root: Path, environment: Mapping[str, str] | None = None, *, launcher: Sequence[str] = ()) -> str:
+    """The Python of a workspace: of its own virtual environment, of the active one, or `sys.executable`.
+
+    For a command behind `poetry run` and the like it is asked for, where the workspace has none of its own.
+    """
     known = os.environ if environment is None else environment
     active = known.get("VIRTUAL_ENV")
     programs = (Path(each) / "bin" / "python" for each in (root / ".venv", root / "venv", active) if each)
-    return next((str(each) for each in programs if each.exists()), sys.executable)
+    found = next((str(each) for each in programs if each.exists()), None)
+    if found is None and launcher and (program := shutil.which(launcher[0])) is not None:
+        words = [program, *launcher[1:], "python", "-c", "import sys; print(sys.executable)"]
+        asked = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=_LAUNCHER_SECONDS, check=False)
+        found = asked.stdout.strip().rpartition("\n")[2] or None
+    return found or sys.executable
 
 
 def _split(text: str) -> list[str]:
@@ -91,20 +126,36 @@ def _split(text: str) -> list[str]:
 
 
 def _python_target(arguments: list[str], python: str, text: str) -> Target:
+    options, arguments = _interpreter_options(arguments)
     match arguments:
+        case ["-m", "coverage", "run", *words] if words:
+            return _python_target([each for each in words if each not in ("-a", "--branch", "-p")], python, text)
         case ["-m", "pytest" | "unittest" as kind, *words]:
-            return Target(kind=kind, words=tuple(words), python=python)
+            return Target(kind=kind, words=tuple(words), python=python, options=options)
         case ["-m", module, *words]:
-            return Target(kind="module", words=(module, *words), python=python)
+            return Target(kind="module", words=(module, *words), python=python, options=options)
         case ["-c", code, *words]:
-            return Target(kind="code", words=(code, *words), python=python)
+            return Target(kind="code", words=(code, *words), python=python, options=options)
         case [first, *words] if not first.startswith("-"):
-            return Target(kind="program", words=(first, *words), python=python)
+            return Target(kind="program", words=(first, *words), python=python, options=options)
         case _:
             raise InvalidArguments(
                 f"Unsupported target `{text}`.",
-                instruction="Give a file, `python -m MODULE`, `python -c TEXT` or a test, without options of Python.",
+                instruction="Give a file, `python -m MODULE`, `python -c TEXT` or a test.",
             )
+
+
+def _interpreter_options(arguments: list[str]) -> tuple[tuple[str, ...], list[str]]:
+    """The options of the interpreter in front of what it runs, and the rest."""
+    options: list[str] = []
+    rest = list(arguments)
+    while (
+        rest and rest[0].startswith("-") and rest[0] not in ("-", "-c", "-m") and not rest[0].startswith(("-c", "-m"))
+    ):
+        count = 2 if rest[0] in _OPTIONS_WITH_VALUE else 1
+        options += rest[:count]
+        del rest[:count]
+    return tuple(options), rest
 
 
 _LOCATION = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::(?P<column>\d+))?")

@@ -15,7 +15,8 @@ from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolErr
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.text import truncate
-from trysquare.debug.explain.explain import Explained
+from trysquare.debug.explain.explain import FULL, Explained
+from trysquare.debug.explain.localization import BUDGET
 from trysquare.debug.explain.native import explain_target
 from trysquare.debug.explain.recording import Run, dump_process, record_run, require_python
 from trysquare.debug.explain.sources import Sources, relative
@@ -29,6 +30,7 @@ from trysquare.debug.snapshot import differences
 _MAX_NAMES = 50
 _MAX_UNEXPLAINED = 8
 _MAX_PROBES = 20
+_MAX_SUSPECTS = 10
 _MAX_CHANGES = 40
 _MAX_STACKS = 12
 _LONGEST = 4000
@@ -41,6 +43,10 @@ class Explain(ToolArguments):
     workspace_root: Annotated[str | None, Field(description="Directory to run in")] = None
     timeout: Annotated[float, Field(description="Seconds it may run", gt=0, le=600)] = 60.0
     runtime_path: Annotated[str | None, Field(description="The Python to use")] = None
+    budget: Annotated[float, Field(description="Seconds for other tests and trial changes; 0: none", ge=0, le=300)] = (
+        BUDGET
+    )
+    full: bool = False
 
 
 # Documented as in guide/tools/README.md.
@@ -51,26 +57,44 @@ async def explain(service: DebugService, args: Explain, context: CallContext) ->
     target = read_target(args.target, root, runtime=args.runtime_path)
     who = context.principal.subject
     explained = await explain_target(
-        target, root, service.supervisor, timeout=args.timeout, sessions=service.sessions, principal=who
-    )
-    return explain_result(explained, root, str(target))
+        target, root, service.supervisor, timeout=args.timeout, sessions=service.sessions, principal=who,
+        budget=args.budget,
+    )  # fmt: skip
+    return explain_result(explained, root, str(target), full=args.full)
 
 
-def explain_result(explained: Explained, root: Path, target: str) -> Result[Any]:
+def explain_result(explained: Explained, root: Path, target: str, *, full: bool = False) -> Result[Any]:
     data: JsonObject = {"outcome": explained.outcome, "exit_code": explained.exit_code}
     many = explained.failed_count > 1
     if many:
         data |= {"failed_count": explained.failed_count, "failed": list(explained.failed[:_MAX_NAMES])}
     data["recording"] = explained.cost.to_json()
+    data |= _suspect_fields(explained, root)
     if not explained.failures:
         return _nothing_explained(explained, target, data)
     heading = _heading(explained) if many else []
-    share = (_EXPLANATION - sum(len(line.encode()) + 1 for line in heading)) // len(explained.failures)
+    whole = FULL if full else _EXPLANATION
+    share = (whole - sum(len(line.encode()) + 1 for line in heading)) // len(explained.failures)
     texts = ["\n".join(heading)] if many else []
     for name, each in explained.failures:
         title = f"{name}\n" if many else ""
         texts.append(title + each.to_text(str(root), longest=share - len(title.encode())))
     return Result.ok("\n\n".join(texts), warnings=explained.cost.warnings, fields=data)
+
+
+def _suspect_fields(explained: Explained, root: Path) -> JsonObject:
+    """The suspects of the explained test as data."""
+    found = next((each.localization for _, each in explained.failures if each.suspects), None)
+    if found is None:
+        return {}
+    suspects = [
+        {
+            "location": relative(each.location, str(root)), "function": each.function, "code": each.code,
+            "score": each.score, "proved": each.proof is not None and not each.proof["breaks"],
+        }
+        for each in found.suspects[:_MAX_SUSPECTS]
+    ]  # fmt: skip
+    return {"suspects": suspects, "confidence": found.confidence.partition(":")[0]}
 
 
 def _heading(explained: Explained) -> list[str]:

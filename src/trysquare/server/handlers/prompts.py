@@ -10,13 +10,13 @@ from trysquare.core.context import Principal
 from trysquare.core.errors import ErrorCode, InputRequired, NotFound
 from trysquare.core.json import JsonObject
 from trysquare.core.prompts import Complete, Prompt
+from trysquare.core.resources import RESOURCES_SCOPE
 from trysquare.core.text import closest_names
 from trysquare.core.toolset import Toolset
 from trysquare.protocol.methods import CompleteParams, GetPromptParams, ListParams
 from trysquare.server.caller import McpCaller, Request, bounded, call_context
 from trysquare.server.convert import completions_to_wire, messages_to_wire, prompt_to_wire
 from trysquare.server.handlers.base import list_page, questions_to_wire
-from trysquare.server.handlers.resources import RESOURCES_SCOPE
 from trysquare.server.options import ServeOptions
 
 PROMPTS_SCOPE = "prompts"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trysquare.core.call import direct_calls
+from trysquare.core.call import direct_calls, get_resource
 from trysquare.core.context import Principal
 from trysquare.core.errors import ErrorCode, InputRequired, NotFound
 from trysquare.core.json import JsonObject
-from trysquare.core.resources import Resource, ResourceTemplate
+from trysquare.core.resources import RESOURCES_SCOPE, Resource, ResourceTemplate
 from trysquare.core.toolset import Toolset
 from trysquare.protocol.methods import ListenParams, ListParams, ReadResourceParams, UriParams
 from trysquare.server.caller import McpCaller, Request, bounded, call_context
@@ -16,9 +16,6 @@ from trysquare.server.convert import COMPLETE, reading_to_wire, resource_to_wire
 from trysquare.server.handlers.base import list_page, questions_to_wire
 from trysquare.server.notifications import NotificationHub
 from trysquare.server.options import ServeOptions
-
-RESOURCES_SCOPE = "resources"
-"""The scope that a scoped token needs for resources, which belong to no toolset."""
 
 
 class ResourceHandlers:
@@ -53,7 +50,8 @@ class ResourceHandlers:
         caller = McpCaller(request)
         context = call_context(caller, self._options, self._direct)
         try:
-            reading = self._require(params.uri, request.principal).read(params.uri, {}, context)
+            found = get_resource(self._toolset, params.uri, request.principal)
+            reading = found.read(params.uri, {}, context)
             return reading_to_wire(await bounded(f"Resource {params.uri[:200]}", reading, context))
         except InputRequired:
             return questions_to_wire(caller)
@@ -78,17 +76,6 @@ class ResourceHandlers:
         params: ListenParams = request.params
         self._follow(params.notifications.resource_subscriptions or (), request.principal)
         return await self._hub.listen(request, params.notifications)
-
-    def _require(self, uri: str, principal: Principal) -> Resource:
-        resource = self._find(uri, principal)
-        if resource is None:
-            raise NotFound(
-                f"There is no resource at `{uri[:200]}`.",
-                code=ErrorCode.RESOURCE_NOT_FOUND,
-                fields={"uri": uri},
-                instruction="Use an address from the list of resources, or one of the form of a template.",
-            )
-        return resource
 
     def _find(self, uri: str, principal: Principal) -> Resource | None:
         return self._toolset.find_resource(uri) if principal.may_use(RESOURCES_SCOPE) else None

@@ -132,6 +132,12 @@ class HttpApp:
         """End all sessions and streams."""
         self._endpoint.close()
 
+    async def aclose(self) -> None:
+        """End all sessions and streams, and close what the tools opened for requests."""
+        self.close()
+        self._open_on = None
+        await self._opened.aclose()
+
     def _route(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         path = path_of(scope)
         app = self._routes.get(path) or self._routes.get(path.rstrip("/") or "/")
@@ -153,9 +159,7 @@ class HttpApp:
             event = await receive()
             try:
                 if event["type"] == "lifespan.shutdown":
-                    self.close()
-                    self._open_on = None
-                    await self._opened.aclose()
+                    await self.aclose()
                 else:
                     await self._open()
             except ToolError as error:

@@ -310,6 +310,7 @@ class McpEndpoint:
             principal=principal or self._server.options.principal,
             profiles=profiles,
             is_authenticated=principal is not None,
+            headers=exchange.scope["headers"],
         )
 
     def _profiles(self, exchange: Exchange) -> ProfileChoice:

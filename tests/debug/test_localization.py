@@ -1,0 +1,268 @@
+"""Localization: the line that makes a test fail is found beside passing tests, and a change of it is tried safely."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import trysquare
+from trysquare import call_tool
+from trysquare.debug import DebugConfig, Explained, explain_target, open_debugger, read_target
+from trysquare.processes.supervisor import supervise
+
+STARTS_PROCESSES = True  # one that records, and one that runs the tests beside it
+SHOP = """\
+import os
+
+RATES = {"book": 7, "food": 19}  # RATE
+
+
+class Cart:
+    currency = "EUR"  # CLASS
+
+    def __init__(self):
+        self.items = []
+
+    def add(self, kind, price, amount=2):  # DEFAULT
+        self.items.append((kind, price, amount))
+
+    def total(self):
+        whole = 0
+        for kind, price, amount in self.items:
+            if kind not in RATES:
+                raise KeyError(kind)
+            whole += price + amount  # SUM
+        return whole
+
+    def prices(self):
+        for _, price, _ in self.items:
+            if price >= 0:  # SIGN
+                yield price
+
+
+def tax(kind):
+    return RATES[kind]
+
+
+def check(age):
+    if age < 16:  # AGE
+        raise ValueError(age)
+    return age
+
+
+def save(text, name):
+    if os.path.exists(name + "x"):  # SAVE
+        os.remove(name)
+    return text
+"""
+TESTS = """\
+import pytest
+from shop import Cart, check, save, tax
+
+
+def cart():
+    made = Cart()
+    made.add("book", 10, 1)
+    return made
+
+
+def test_empty():
+    assert Cart().total() == 0
+
+
+def test_one():
+    assert cart().items == [("book", 10, 1)]
+
+
+def test_unknown():
+    made = cart()
+    made.add("toy", 1, 1)
+    with pytest.raises(KeyError):
+        made.total()
+
+
+def test_total():
+    made = cart()
+    made.add("food", 4, 3)
+    assert made.total() == 22
+
+
+def test_rate():
+    assert tax("book") == 7
+
+
+def test_other_rate():
+    assert tax("food") == 20
+
+
+def test_currency():
+    assert Cart().currency == "EURO"
+
+
+def test_default():
+    made = Cart()
+    made.add("book", 5)
+    assert made.items == [("book", 5, 1)]
+
+
+def test_prices():
+    made = cart()
+    made.add("food", 0, 1)
+    assert list(made.prices()) == [10]
+
+
+def test_adult():
+    assert check(20) == 20
+
+
+def test_young():
+    with pytest.raises(ValueError):
+        check(16)
+
+
+def test_save():
+    assert save("a", KEEP) == "b"
+"""
+
+
+@pytest.fixture(name="project")
+def project_fixture(tmp_path: Path) -> Path:
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n", encoding="utf-8")
+    (tmp_path / "shop.py").write_text(SHOP, encoding="utf-8")
+    (tmp_path / "keep.txt").write_text("kept", encoding="utf-8")
+    text = TESTS.replace("KEEP", repr(str(tmp_path / "keep.txt")))
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_shop.py").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+async def explained(
+    target: str, root: Path, *, budget: float = 60, changes: bool = True, git: bool = False
+) -> Explained:
+    async with supervise() as supervisor:
+        wanted = read_target(target, root, runtime=sys.executable)
+        return await explain_target(wanted, root, supervisor, timeout=60, budget=budget, changes=changes, git=git)
+
+
+def commit(root: Path) -> None:
+    for words in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+
+
+def marked(root: Path, mark: str) -> str:
+    lines = (root / "shop.py").read_text(encoding="utf-8").splitlines()
+    [line] = [number for number, line in enumerate(lines, start=1) if line.endswith(f"# {mark}")]
+    return f"{root}/shop.py:{line}"
+
+
+@pytest.mark.parametrize(
+    ("test", "mark"),
+    [("test_total", "SUM"), ("test_prices", "SIGN"), ("test_young", "AGE"), ("test_default", "DEFAULT")],
+)
+async def test_the_wrong_line_is_first_and_a_change_proves_it(test: str, mark: str, project: Path) -> None:
+    found = await explained(f"tests/test_shop.py::{test}", project)
+    explanation = found.failures[0][1]
+    first = explanation.suspects[0]
+    assert first.location == marked(project, mark), explanation.to_text(str(project))
+    assert first.proof is not None
+    assert first.proof["breaks"] == 0
+    assert explanation.localization is not None
+    assert len(explanation.to_text(str(project)).encode()) <= 2000
+
+
+@pytest.mark.parametrize(("test", "mark"), [("test_other_rate", "RATE"), ("test_currency", "CLASS")])
+async def test_a_value_of_the_module_or_class_that_a_test_reads_is_suspect(test: str, mark: str, project: Path) -> None:
+    found = await explained(f"tests/test_shop.py::{test}", project)
+    explanation = found.failures[0][1]
+    assert marked(project, mark) in [each.location for each in explanation.suspects[:3]], explanation.to_text()
+
+
+async def test_a_changed_program_may_not_touch_the_users_files(project: Path) -> None:
+    found = await explained("tests/test_shop.py::test_save", project)
+    explanation = found.failures[0][1]
+    assert explanation.localization is not None
+    assert int(explanation.localization.found["trials"]) > 0
+    assert (project / "keep.txt").read_text(encoding="utf-8") == "kept"
+    assert not any(each.proof for each in explanation.suspects)
+
+
+async def test_nothing_is_changed_if_that_is_switched_off(project: Path) -> None:
+    found = await explained("tests/test_shop.py::test_total", project, changes=False)
+    explanation = found.failures[0][1]
+    assert explanation.localization is not None
+    assert explanation.localization.found["trials"] == 0
+    assert marked(project, "SUM") in [each.location for each in explanation.suspects[:5]]
+    assert all(each.proof is None for each in explanation.suspects)
+
+
+async def test_without_a_budget_only_the_failing_test_is_run(project: Path) -> None:
+    found = await explained("tests/test_shop.py::test_total", project, budget=0)
+    assert found.failures[0][1].localization is None
+
+
+async def test_a_test_case_of_unittest_is_localized_without_pytest(project: Path) -> None:
+    (project / "test_case.py").write_text(
+        "import unittest\nfrom shop import check\n\n\nclass TestCheck(unittest.TestCase):\n"
+        "    def test_old(self):\n        self.assertEqual(check(20), 20)\n\n"
+        "    def test_young(self):\n        with self.assertRaises(ValueError):\n            check(16)\n",
+        encoding="utf-8",
+    )
+    found = await explained("python -m unittest test_case", project)
+    assert found.failures[0][1].suspects[0].location == marked(project, "AGE")
+
+
+async def test_a_line_that_was_changed_lately_is_a_hint_that_is_named(project: Path) -> None:
+    commit(project)
+    text = (project / "shop.py").read_text(encoding="utf-8")
+    (project / "shop.py").write_text(text.replace("whole = 0", "whole = 00"), encoding="utf-8")
+    found = await explained("tests/test_shop.py::test_total", project, changes=False, git=True)
+    hinted = [each for each in found.failures[0][1].suspects if each.evidence.get("changed")]
+    assert [each.code for each in hinted] == ["whole = 00"]
+
+
+async def test_an_installed_package_is_suspect_if_the_test_reaches_nothing_else(tmp_path: Path) -> None:
+    package = tmp_path / "lib" / "site-packages" / "shipped"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("def up(n):\n    return n + 2\n", encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = lib/site-packages\n", encoding="utf-8")
+    (tmp_path / "test_up.py").write_text(
+        "from shipped import up\n\n\ndef test_up():\n    assert up(1) == 2\n", encoding="utf-8"
+    )
+    found = await explained("test_up.py", tmp_path)
+    assert found.failures[0][1].suspects[0].location == f"{package}/__init__.py:2"
+
+
+async def test_the_tool_returns_the_suspects_as_data(project: Path) -> None:
+    async with open_debugger(DebugConfig(root=project)) as tools:
+        result = await call_tool(tools, "explain", {"target": "tests/test_shop.py::test_young", "budget": 30})
+    assert result.fields["suspects"][0]["location"] == marked(project, "AGE").removeprefix(f"{project}/")
+    assert result.fields["suspects"][0]["proved"]
+    assert result.fields["confidence"] == "high"
+
+
+async def test_a_test_that_passes_by_itself_is_called_flaky(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    (tmp_path / "test_state.py").write_text(
+        "seen = []\n\n\ndef test_one():\n    seen.append(1)\n\n\ndef test_two():\n    assert not seen\n",
+        encoding="utf-8",
+    )
+    found = await explained("test_state.py", tmp_path)
+    localization = found.failures[0][1].localization
+    assert localization is not None
+    assert localization.found["again"] == "passed"
+    assert not found.failures[0][1].suspects
+
+
+def test_the_recorder_can_be_read_by_the_oldest_python_that_it_records() -> None:
+    folder = Path(trysquare.__file__).parent / "debug" / "recorder"
+    for file in folder.glob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"), feature_version=(3, 9))
+        checks = [
+            each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func) == "isinstance"
+        ]
+        assert not [each for each in checks if isinstance(each.args[1], ast.BinOp)], file
+        assert not [each for each in ast.walk(tree) if isinstance(each, ast.Match)], file
