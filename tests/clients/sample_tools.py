@@ -229,7 +229,7 @@ KINDS = (
     Kind(tool="untyped_result", arguments={}, data={"a": [1, None, "x"]}),
     Kind(tool="nothing", arguments={}),
     Kind(tool="image_result", arguments={}, blocks=("image",)),
-    Kind(tool="audio_result", arguments={}, blocks=("audio",)),
+    Kind(tool="audio_result", arguments={}, blocks=("audio",), needs="audio"),
     Kind(tool="file_result", arguments={}, blocks=("resource",)),
     Kind(tool="link_result", arguments={}, blocks=("resource_link",)),
     Kind(tool="mixed_result", arguments={}, text="Sales by month.", blocks=("text", "image", "resource_link")),

@@ -25,7 +25,7 @@ class Walker:
     """One connection of FastMCP's client."""
 
     package = "fastmcp"
-    can = frozenset({"progress", "elicitation", "cancellation", "sampling"})
+    can = frozenset({"audio", "progress", "elicitation", "cancellation", "sampling"})
 
     def __init__(self, client: Any) -> None:
         self._client = client

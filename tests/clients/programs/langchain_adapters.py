@@ -21,7 +21,7 @@ async def accept(mcp_context: Any, params: Any, context: Any) -> ElicitResult:
 
 
 class Walker:
-    """The tools of one session. Below is SDK 1.x, which has no way to cancel a request."""
+    """The tools of one session. The adapters know no audio; below is SDK 1.x, which cannot cancel a request."""
 
     package = "langchain-mcp-adapters"
     can = frozenset({"progress", "elicitation"})

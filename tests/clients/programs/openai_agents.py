@@ -35,17 +35,20 @@ class Scripted(Model):
         self._end = end
         self._has_called = False
 
-    async def get_response(self, system: Any, given: Any, settings: Any, tools: Any, *more: Any, **options: Any) -> Any:
+    async def get_response(self, *given: Any, tools: list[Any], **options: Any) -> ModelResponse:
         output: Any = self._end if self._has_called else self._call(tools)
         self._has_called = True
         return ModelResponse(output=[output], usage=Usage(), response_id=None)
 
     def _call(self, tools: list[Any]) -> ResponseFunctionToolCall:
-        """The call, with a value for every property: strict function calling knows no optional ones."""
+        """The call, with a value for every property: strict function calling knows no optional ones, and no others."""
         [tool] = [tool for tool in tools if tool.name == self._called]
         if not tool.strict_json_schema:
             raise AssertionError(f"{tool.name} cannot be called strictly: {tool.params_json_schema}")
-        empty = {name: part.get("default", "") for name, part in tool.params_json_schema["properties"].items()}
+        properties = tool.params_json_schema["properties"]
+        empty = {name: part.get("default", "") for name, part in properties.items()}
+        if not self._arguments.keys() <= properties.keys():
+            empty = {}
         arguments = json.dumps({**empty, **self._arguments})
         call_id = f"call_{next(self.numbers)}"
         return ResponseFunctionToolCall(type="function_call", call_id=call_id, name=tool.name, arguments=arguments)
@@ -58,7 +61,7 @@ class Walker:
     """An agent for every call. Progress and questions do not reach it."""
 
     package = "openai-agents"
-    can = frozenset[str]()
+    can = frozenset({"audio"})
 
     def __init__(self, server: Any) -> None:
         self._server = server

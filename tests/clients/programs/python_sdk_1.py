@@ -28,7 +28,7 @@ class Walker:
     """One session of SDK 1.x. It has no way to cancel a request, so that a call is only abandoned."""
 
     package = "mcp"
-    can = frozenset({"progress", "elicitation", "sampling"})
+    can = frozenset({"audio", "progress", "elicitation", "sampling"})
 
     def __init__(self, session: ClientSession) -> None:
         self._session = session

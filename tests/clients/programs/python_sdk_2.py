@@ -26,7 +26,7 @@ class Walker:
     """One connection of the SDK's client."""
 
     package = "mcp"
-    can = frozenset({"progress", "elicitation", "cancellation", "sampling"})
+    can = frozenset({"audio", "progress", "elicitation", "cancellation", "sampling"})
 
     def __init__(self, client: Client) -> None:
         self._client = client
