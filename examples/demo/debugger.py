@@ -19,7 +19,7 @@ def discount(price, percent):
 def total(prices, percent):
     whole = 0
     for price in prices:
-        whole = price - discount(price, percent)
+        whole = whole + price + discount(price, percent)
     return whole
 
 
@@ -33,6 +33,9 @@ from shop import total
 
 
 class TotalTest(unittest.TestCase):
+    def test_nothing_off(self):
+        assert total([100, 50], 0) == 150
+
     def test_ten_percent_off(self):
         assert total([100, 50], 10) == 135
 """
@@ -59,8 +62,8 @@ async def debugger_server(stage: Stage) -> AsyncGenerator[Conversation]:
 
 
 async def explain_failure(talk: Conversation) -> None:
-    """The test is run once and recorded: the error at its line, the value in question, where that value came from."""
-    talk.transcript.code(TEST.rstrip().splitlines()[-1])
+    """One call runs the test, records it, and names the suspect lines with the reason for each."""
+    talk.transcript.code(TEST.rstrip().splitlines()[-1].strip())
     result = await talk.call("debug_explain", {"target": "python -m unittest test_shop"}, lines=5)
     answer = str(envelope_of(result).get("value", ""))
     talk.transcript.expect(FAULTY in answer, "the line at fault is named")

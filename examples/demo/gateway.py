@@ -100,8 +100,8 @@ async def list_servers(gateway: GatewayTalk) -> None:
     started = await asyncio.to_thread(_pid_file(gateway.stage.project).exists)
     talk.transcript.expect(len(tools) == 2 and not started, "two tools, and no server started for them")
     listed = envelope_of(await gateway.call("mcp_everything", {}, lines=1))
-    signatures = {one["name"]: one["inputs"] for one in listed["value"]}
-    talk.transcript.expect(signatures.get("get-sum") == "a: num, b: num", f"{len(signatures)} tools as signatures")
+    names = [one["name"] for one in listed["value"]]
+    talk.transcript.expect("get-sum" in names, f"{len(names)} tools of one server")
 
 
 async def repair_calls(gateway: GatewayTalk) -> None:

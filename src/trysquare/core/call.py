@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar, cast
 
+from trysquare.core.content import ResourceContents
 from trysquare.core.context import CallContext, FastCall, Principal
 from trysquare.core.errors import (
     ErrorCode,
@@ -21,7 +22,7 @@ from trysquare.core.errors import (
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.redaction import SecretTexts
 from trysquare.core.resources import RESOURCES_SCOPE, Resource
-from trysquare.core.result import ResourceContents, Result
+from trysquare.core.result import Result
 from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset

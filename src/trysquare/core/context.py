@@ -41,7 +41,8 @@ from trysquare.core.untrusted import block, cleaned_value, folded
 
 if TYPE_CHECKING:
     from trysquare.core.approvals import Approvals, ConsentProof
-    from trysquare.core.result import ResourceContents, Result
+    from trysquare.core.content import ResourceContents
+    from trysquare.core.result import Result
 
 
 Capability: TypeAlias = Literal["elicitation", "elicitation.url", "sampling", "roots"]
