@@ -44,9 +44,12 @@ SKILL_SCENARIOS = ("sep-2640-skills-enumeration", "sep-2640-skills-manifest")
 @pytest.mark.xdist_group("conformance")
 async def test_the_skills_of_a_guide_pass_the_scenarios_of_their_extension(tmp_path: Path) -> None:
     write_guide(tmp_path / "shop")
-    async with asyncio.timeout(SUITE_SECONDS), opened(tmp_path / "shop") as app:
-        async with served_over_http(app.toolset, app.serve_options(shared=True)) as url:
-            outcome = await run_scenarios(url, SKILL_SCENARIOS, tmp_path / "results")
+    async with (
+        asyncio.timeout(SUITE_SECONDS),
+        opened(tmp_path / "shop") as app,
+        served_over_http(app.toolset, app.serve_options(shared=True)) as url,
+    ):
+        outcome = await run_scenarios(url, SKILL_SCENARIOS, tmp_path / "results")
     assert not outcome.missing, f"not run: {', '.join(outcome.missing)}"
     assert not outcome.failures, _told(outcome)
     assert (outcome.warnings, outcome.skipped) == ({}, {})
