@@ -11,6 +11,7 @@ import pytest
 
 import trysquare
 from trysquare import call_tool
+from trysquare.cli.main import main
 from trysquare.debug import DebugConfig, Explained, explain_target, open_debugger, read_target
 from trysquare.processes.supervisor import supervise
 
@@ -242,6 +243,21 @@ async def test_the_tool_returns_the_suspects_as_data(project: Path) -> None:
     assert result.fields["suspects"][0]["location"] == marked(project, "AGE").removeprefix(f"{project}/")
     assert result.fields["suspects"][0]["proved"]
     assert result.fields["confidence"] == "high"
+
+
+def test_a_recorded_call_becomes_a_test_that_fails(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["explain", "tests/test_shop.py::test_young", "--project", str(project), "--python", sys.executable]
+    file = project / "tests" / "test_adult.py"
+    assert main([*words, "--write-test", str(file)]) == 0
+    assert "No regression test was written" in capsys.readouterr().err
+    assert not file.exists()
+    (project / "scale.py").write_text("def scale(n, factor=2):\n    return n + factor\n", encoding="utf-8")
+    (project / "tests" / "test_scale.py").write_text(
+        "from scale import scale\n\n\ndef test_scale():\n    assert scale(5, 3) == 15\n", encoding="utf-8"
+    )
+    assert main(["explain", "tests/test_scale.py", *words[2:], "--write-test", str(file)]) == 0
+    assert "assert scale(n=5, factor=3) == 15" in file.read_text(encoding="utf-8")
+    assert main(["explain", "tests/test_scale.py", *words[2:], "--write-test", str(file)]) == 2
 
 
 async def test_a_test_that_passes_by_itself_is_called_flaky(tmp_path: Path) -> None:

@@ -62,10 +62,10 @@ class Declared:
     @property
     def left(self) -> str:
         """The names and value, for the left column of help."""
-        off = [flag for flag in self.flags if flag.startswith("--no-")]
-        names = [flag for flag in self.flags if flag not in off]
-        if off and self.action.nargs == 0 and len(off) < len(self.flags):
+        names = [flag for flag in self.flags if not flag.startswith("--no-")]
+        if names and len(names) < len(self.flags) and self.action.nargs == 0:
             names = [f"--[no-]{name.removeprefix('--')}" for name in names]
+        names = names or list(self.flags)
         return f"{', '.join(names)} {self.value}".strip() if names else self.value.strip("[]").partition(" ")[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from trysquare.core.result import Result
 from trysquare.debug.explain.localization import BUDGET
 from trysquare.debug.explain.native import explain_target
 from trysquare.debug.explain.recording import TIMEOUT
+from trysquare.debug.explain.regression import require_new_file, write_regression_test
 from trysquare.debug.sessions.launch import read_target
 from trysquare.debug.tools.recording import explain_result
 from trysquare.processes.supervisor import supervise
@@ -37,6 +39,9 @@ _OPTIONS = (
     ),
     option("--no-changes", action="store_true", help="do not try changes of suspect lines"),
     option("--no-git", action="store_true", help="do not suspect lines more that were changed lately"),
+    option(
+        "--write-test", type=Path, metavar="FILE", help="write a new test with a recorded call of the first suspect"
+    ),
     option("--full", action="store_true", help="print everything, not the most important 2 KB"),
     JSON,
 )  # fmt: skip
@@ -47,14 +52,22 @@ async def explain(arguments: argparse.Namespace) -> int:
     if not arguments.project.is_dir():
         raise ConfigurationError(f"`{arguments.project}` is not a directory.", where="--project")
     root = arguments.project.resolve()
+    if arguments.write_test is not None:
+        require_new_file(arguments.write_test)
     try:
         target = read_target(_target_words(arguments), root, runtime=arguments.python)
         async with supervise() as supervisor:
             explained = await explain_target(
                 target, root, supervisor, timeout=arguments.timeout, budget=arguments.budget,
                 changes=not arguments.no_changes, git=not arguments.no_git,
+                regression=arguments.write_test is not None,
             )  # fmt: skip
+            written = ""
+            if arguments.write_test is not None:
+                file = arguments.write_test.resolve()
+                written = await write_regression_test(explained, file, target, root, supervisor)
         result = explain_result(explained, root, str(target), full=arguments.full)
+        result = replace(result, warnings=(*result.warnings, written)) if written else result
     except ToolError as error:
         result = Result.from_error(error)
     print_report(result.to_json(), lambda: _print(result), json=arguments.json)

@@ -32,9 +32,9 @@ GROUPS = {
 }
 """The commands by what somebody wants to do; a command that is not named here is in the last group."""
 EXAMPLES = (
-    "trysquare list --tools my_module:tools",
-    "trysquare call greet name=Ada --tools my_module:tools",
-    "trysquare install claude-code --tools my_module:tools",
+    "trysquare list server.py",
+    "trysquare call server.py greet name=Ada",
+    "trysquare install claude-code --tools server.py",
 )
 _TITLE = re.compile(r'"""`trysquare (?P<name>[a-z]+)[A-Z ]*`: (?P<help>.+?)\.(?:"""|$)')
 

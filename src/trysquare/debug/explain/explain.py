@@ -346,7 +346,7 @@ async def explain_failure(
 
 async def localize_failures(
     explained: Explained, target: Target, root: Path, supervisor: ProcessSupervisor, *, budget: float = BUDGET,
-    changes: bool = True, git: bool = True,
+    changes: bool = True, git: bool = True, regression: bool = False,
 ) -> Explained:  # fmt: skip
     """Add the suspects of the first failing test."""
     if not explained.failures or budget <= 0:
@@ -354,7 +354,7 @@ async def localize_failures(
     (name, first), *others = explained.failures
     if not first.test:
         return explained
-    found = await localize(target, first.test, root, supervisor, budget=budget, changes=changes)
+    found = await localize(target, first.test, root, supervisor, budget=budget, changes=changes, regression=regression)
     if found.is_located:
         traced = [each.location for each in first.locations]
         found = found.with_hints(traced, await changed_lines(root) if git else {})

@@ -176,7 +176,7 @@ class Localization:
 
 async def localize(
     target: Target, test: Sequence[str], root: Path, supervisor: ProcessSupervisor, *, budget: float = BUDGET,
-    changes: bool = True, env: Mapping[str, str] | None = None,
+    changes: bool = True, regression: bool = False, env: Mapping[str, str] | None = None,
 ) -> Localization:  # fmt: skip
     """Find the suspects of a failing test, given as its file and its name in there."""
     file = Path(test[0])
@@ -186,7 +186,8 @@ async def localize(
         words = [test[1].rpartition(".")[0].rpartition(".")[0]] if _names_tests(target.words) else [*target.words]
     asked = replace(target, words=tuple(words))
     watch: JsonObject = {
-        "kind": f"locate {target.kind}", "failing": [list(test)], "budget": budget, "changes": changes
+        "kind": f"locate {target.kind}", "failing": [list(test)], "budget": budget, "changes": changes,
+        "regression": regression,
     }  # fmt: skip
     try:
         run = await record_run(asked, root, supervisor, watch, timeout=budget + 40, env=env)

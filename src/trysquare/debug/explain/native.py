@@ -37,12 +37,14 @@ _ASSERTION = re.compile(r"[^\n]*Assertion [^\n]*failed[^\n]*|[^\n]*panicked at[^
 async def explain_target(
     target: Target, root: Path, supervisor: ProcessSupervisor, *, timeout: float,
     sessions: DebugSessionRegistry | None = None, principal: str = "", budget: float = BUDGET, changes: bool = True,
-    git: bool = True,
+    git: bool = True, regression: bool = False,
 ) -> Explained:  # fmt: skip
     """Explain a target of any language; one that is not Python needs a debug session."""
     if target.is_python:
         explained = await explain_failure(target, root, supervisor, timeout=timeout)
-        return await localize_failures(explained, target, root, supervisor, budget=budget, changes=changes, git=git)
+        return await localize_failures(
+            explained, target, root, supervisor, budget=budget, changes=changes, git=git, regression=regression
+        )
     registry = sessions or DebugSessionRegistry(supervisor, ADAPTERS)
     try:
         return await _explain_native(target, root, registry, principal=principal, timeout=timeout)

@@ -24,7 +24,7 @@ from trysquare.debug.recorder.ranking import (
     is_test_code,
     order,
 )
-from trysquare.debug.recorder.spectrum import Coverage, DetailedCoverage, ValueProbe
+from trysquare.debug.recorder.spectrum import CallRecorder, Coverage, DetailedCoverage, ValueProbe
 from trysquare.debug.recorder.syntax import Program
 
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py|tests?\.py")
@@ -94,10 +94,12 @@ class Localizer:
         ranked = sorted(suspects, key=order)[:_SHOWN]
         described = [self._described(each, runs) for each in ranked]
         self._add_values(name, ranked[:_VALUES], described, runs)
+        regression = self._regression(name, ranked) if self._options.get("regression") else None
         return {
             "located": True,
             "name": name,
             "instead_of": instead_of,
+            "regression": regression,
             "error": target["error"],
             "suspects": described,
             "before_changes": [{"file": each["file"], "line": each["line"]} for each in before],
@@ -229,7 +231,10 @@ class Localizer:
                 for _ in range(min(count, len(pool))):
                     if self._left(1.0) < plain.seconds:
                         return trials
-                    trial = self._try(pool.pop(0), suspect, name, target, runs, limit)
+                    mutation = pool.pop(0)
+                    trial = self._try(mutation, suspect, name, target, runs, limit)
+                    if trial is not None and trial["fixed"] and not trial["breaks"] and suspect.fixed_by is None:
+                        suspect.fixed_by = mutation
                     if trial is not None:
                         trials += 1
                         suspect.trials.append(trial)
@@ -346,6 +351,47 @@ class Localizer:
                 reported["passing_values"] = passing[near.name].get(place)
                 reported["passing_test"] = near.name
 
+    def _regression(self, name: str, ranked: list[Suspect]) -> dict[str, Any]:
+        """A call of the first suspect's function that goes wrong, and what it gives with the change that proves it."""
+        if not ranked:
+            return {"problem": "there is no suspect"}
+        suspect = ranked[0]
+        function = suspect.statement.scope
+        module = self._program.module(suspect.file)
+        loaded = next(
+            (key for key, each in list(sys.modules.items()) if getattr(each, "__file__", "") == suspect.file), ""
+        )
+        if not function.is_function or "." in function.name or module is None or not loaded:
+            return {"problem": f"`{function.name or suspect.file}` is not a function of a module"}
+        place = (suspect.file, function.first_line)
+        now = self._calls(name, place, None)
+        if suspect.fixed_by is None:
+            call = next((each for each in now if each["raised"] and _is_literal(each)), None)
+            reason = "no change was found with which the test passes, so that the right result is not known"
+            return {"problem": reason} if call is None else {"module": loaded, "function": function.name, **call}
+        fixed = self._calls(name, place, compile_change(suspect.fixed_by, suspect.statement, module))
+        right = {str(each["arguments"]): each for each in fixed if not each["raised"] and each["returned"] is not None}
+        for call in now:
+            other = right.get(str(call["arguments"]))
+            if other is not None and _is_literal(call) and other["returned"] != call["returned"]:
+                return {"module": loaded, "function": function.name, **call, "expected": other["returned"]}
+        return {"problem": "no recorded call has arguments and a result that can be written as literals"}
+
+    def _calls(self, name: str, place: tuple[str, int], make: Callable[[], None] | None) -> list[dict[str, Any]]:
+        def work(send: Callable[[Any], None]) -> None:
+            if make is not None:
+                make()
+                Guard(self._folder).set()
+            recorder = CallRecorder(*place)
+            recorder.begin()
+            try:
+                self._tests.run(name)
+            finally:
+                send(recorder.end())
+
+        found = run_forked(work, seconds=self._limit)
+        return found.messages[0] if found.messages else []
+
     def _values(self, name: str, wanted: dict[tuple[str, int], tuple[list[str], list[str]]]) -> dict[str, Any]:
         def work(send: Callable[[Any], None]) -> None:
             probe = ValueProbe(wanted)
@@ -400,6 +446,10 @@ def _line_ranking(runs: list[Run], is_test: Callable[[str], bool]) -> list[dict[
             good = sum((file, line) in each.lines for each in runs if not each.failed)
             found.append((-bad / (len(failing) * (bad + good)) ** 0.5, file, line))
     return [{"file": file, "line": line, "ochiai": round(-score, 3)} for score, file, line in sorted(found)]
+
+
+def _is_literal(call: dict[str, Any]) -> bool:
+    return not call["is_open"] and all(text is not None for _, text in call["arguments"])
 
 
 def _plain(error: str) -> str:

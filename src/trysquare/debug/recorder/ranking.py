@@ -45,6 +45,8 @@ class Suspect:
         self.is_on_stack, self.is_counted = False, True
         """Whether it is in the traceback, and whether it is known which tests run it."""
         self.dependence: Dependence | None = None
+        self.fixed_by: Any = None
+        """The first change that makes the failing test pass and breaks no other."""
         self.trials: list[dict[str, Any]] = []
         """What came of changing it."""
 

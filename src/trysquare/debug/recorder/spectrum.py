@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import threading
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from typing import Any, cast
 from trysquare.debug.recorder.values import show
 
 _TOOL = 4
+_MAX_CALLS = 50
+_LONGEST_LITERAL = 2000
 _MAX_LINES = 3_000_000
 """Lines of a detailed run after which the order is no longer noted."""
 current_frame: Callable[[int], FrameType] = getattr(sys, "_getframe")  # noqa: B009 - the way to frames has no public name
@@ -208,3 +211,69 @@ class ValueProbe:
     def _values(self, frame: FrameType, names: list[str]) -> dict[str, str]:
         known = frame.f_locals
         return {name: show(known[name], name=name)[:120] for name in names if name in known}
+
+
+class CallRecorder:
+    """Notes the calls of one function: arguments that can be written as literals, and the result or error."""
+
+    def __init__(self, file: str, first_line: int) -> None:
+        self._place = (file, first_line)
+        self._open: dict[int, dict[str, Any]] = {}
+        self._calls: list[dict[str, Any]] = []
+
+    def begin(self) -> None:
+        sys.settrace(self._traced)
+
+    def end(self) -> list[dict[str, Any]]:
+        sys.settrace(None)
+        return self._calls
+
+    def _traced(self, frame: FrameType, event: str, value: Any) -> Any:
+        code = frame.f_code
+        if (code.co_filename, code.co_firstlineno) != self._place or len(self._calls) >= _MAX_CALLS:
+            return None
+        count = code.co_argcount + code.co_kwonlyargcount
+        names = code.co_varnames[:count]
+        arguments = [[name, literal(frame.f_locals[name])] for name in names if name in frame.f_locals]
+        call: dict[str, Any] = {
+            "arguments": arguments,
+            "positional": code.co_posonlyargcount,
+            "is_open": bool(code.co_flags & (0x04 | 0x08 | 0x20 | 0x80 | 0x200)),
+            "returned": None,
+            "raised": "",
+        }
+        self._calls.append(call)
+
+        def note(frame: FrameType, event: str, value: Any) -> Any:
+            if event == "exception":
+                call["raised"] = value[0].__name__
+            elif event == "line":
+                call["raised"] = ""
+            elif event == "return" and not call["raised"]:
+                call["returned"] = literal(value)
+            return note
+
+        return note
+
+
+def literal(value: Any) -> str | None:
+    """A value as source text, if that gives an equal value of the same type."""
+    if not _is_plain(value, 6):
+        return None
+    text = repr(value)
+    try:
+        return text if len(text) <= _LONGEST_LITERAL and ast.literal_eval(text) == value else None
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Whether a value is made of built-in types alone, whose texts run no other code."""
+    if type(value) in (type(None), bool, int, float, complex, str, bytes):
+        return True
+    if depth == 0 or type(value) not in (list, tuple, dict, set) or not len(value) or len(value) > 1000:
+        return type(value) in (list, tuple, dict) and not len(value)
+    parts = list(value)
+    if type(value) is dict:
+        parts += cast("dict[Any, Any]", value).values()
+    return all(_is_plain(each, depth - 1) for each in parts)
