@@ -84,7 +84,7 @@ class Output:
         if found is None or any("$defs" in part for part in objects_in(list(found.values()))):
             # A type that refers to itself inside one that only we can read: no place where its name means the same.
             return None
-        compact = _compact(normalize_schema(found))
+        compact = normalize_schema(_compact(found))
         definitions = compact.pop("$defs", None)
         if (reference := compact.get("$ref")) is not None:
             compact = dict(definitions[str(reference).rpartition("/")[2]])
