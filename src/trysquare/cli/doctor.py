@@ -119,7 +119,7 @@ def _examine(arguments: argparse.Namespace) -> list[Finding]:
     except TrysquareError as error:
         wrong = partial(Finding, group="server", name="configuration", state="broken")
         return [*findings, wrong(detail=str(error), fix="fix the configuration")]
-    findings += [check_search(loaded.settings), *check_state(loaded.settings.project)]
+    findings += [*check_state(loaded.settings.project), check_search(loaded.settings)]
     command = [*install.server_command(), "serve", *install.server_options(arguments, loaded)]
     findings += [_try_version(command, protocol) for protocol in VERSIONS]
     return findings + check_clients(loaded.settings.project)
