@@ -28,7 +28,9 @@ async def check(arguments: argparse.Namespace) -> int:
     loaded = load_source(arguments, arguments.source)
     async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
         if not app.plain.tools():
-            raise ConfigurationError("no tools to check.", where="check", hint="Name a file or module: trysquare check server.py.")
+            raise ConfigurationError(
+                "no tools to check.", where="check", hint="Name a file or module: trysquare check server.py."
+            )
         # Those whose texts you can change: not the tools of servers behind the gateway.
         tools = [tool for tool in app.toolset.tools() if tool.metadata.toolset != "gateway" and not tool.reads_pages]
         own = StaticToolset(tools, prompts=app.toolset.prompts())
