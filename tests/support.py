@@ -7,7 +7,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -35,7 +35,7 @@ def about(answer: Any) -> dict[str, Any]:
 
 def told(answer: Any) -> dict[str, Any]:
     """All that a client reads of an answer to `tools/call`, as one object."""
-    wire = answer if isinstance(answer, dict) else None
+    wire = cast("dict[str, Any] | None", answer if isinstance(answer, dict) else None)
     content = answer.content if wire is None else wire["content"]
     structured = answer.structured_content if wire is None else wire.get("structuredContent")
     failed = answer.is_error if wire is None else wire.get("isError", False)

@@ -135,8 +135,10 @@ async def test_a_search_always_finds_something_while_there_are_tools() -> None:
 
 async def test_each_match_is_likely_or_unsure_and_all_unsure_is_said() -> None:
     sure = await _find("wave with a hand")
+    assert sure.value
     assert (sure.value[0]["name"], sure.value[0]["fit"], sure.message) == ("wave", "likely", None)
     unsure = await _find("quantum entanglement")
+    assert unsure.value
     assert {one["fit"] for one in unsure.value} == {"unsure"}
     assert "nearest" in str(unsure.message)
     assert "one thing at a time" in str(unsure.instruction)

@@ -79,7 +79,8 @@ def test_two_of_one_name_are_refused_with_a_hint(parts: dict[str, Any], kind: st
     said = f"{kind} .*`x`.* prefix"
     with pytest.raises(DeclarationError, match=said):
         StaticToolset(**parts)
-    halves = [StaticToolset(**{key: [value] for key, [value, _] in parts.items()}) for _ in range(2)]
+    single: dict[str, Any] = {key: [value] for key, [value, _] in parts.items()}
+    halves = [StaticToolset(**single) for _ in range(2)]
     with pytest.raises(DeclarationError, match=said):
         CombinedToolset(halves)
 

@@ -83,8 +83,8 @@ async def test_a_call_with_a_key_is_not_sent_again_after_the_gateway_was_killed(
         with anyio.fail_after(60):
             while not ledger_of(tmp_path)["hang", "sending"]:
                 await ask(server, request(3, "echo", ""))
-        told = await ask(server, request(4, "hang", "", request_key="lost"))
-        assert "still running" in told["content"][0]["text"]
+        pending = await ask(server, request(4, "hang", "", request_key="lost"))
+        assert "still running" in pending["content"][0]["text"]
     async with serving(tmp_path) as server:
         await begin(server)
         again = await ask(server, request(1, "count", "", request_key="once"))
