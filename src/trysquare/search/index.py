@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trysquare.search.encoder import Matrix
     from trysquare.search.vectors import Vectors
 
-# What follows was chosen on training parts of public sets by `python -m benchmarks discovery --tune`.
+# What follows was chosen on training parts of public sets; docs/benchmarks-discovery.md names them and what came out.
 _NAME_SHARE = 0.5
 """Weight of the name's vector beside the text's."""
 _WORDS, _WORDS_PER_PART, _MOST_WORDS = 0.1, 0.03, 0.3
