@@ -194,6 +194,7 @@ class Result(Generic[T]):
 
 
 _BARE = {"success": True}
+_NULL = {"result": None}
 NO_VALUE = "Done. The tool returned no value."
 
 
@@ -211,7 +212,7 @@ def envelope_of(result: Result[Any], blocks: list[Content] | None = None) -> Jso
         envelope["value"] = jsonable(result.value, blocks)
     elif result.raw is not None:
         envelope["value"] = read_json(result.raw)
-    elif result.structured is not None:
+    elif result.structured == _NULL:
         # The declared type has a null, and this is it.
         envelope["value"] = None
     if not result.success:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
@@ -53,8 +52,7 @@ class Walker:
 def _called(returned: list[ToolReturnPart], parts: list[Any]) -> Called:
     [answer] = returned
     if answer.outcome != "success":
-        # The model is shown the structured content as text.
-        return Called(text=str(answer.content), data=json.loads(str(answer.content)), is_error=True)
+        return Called(text=str(answer.content), is_error=True)
     given = [item for part in parts for item in _listed(getattr(part, "content", None))]
     images = [item.media_type for item in given if isinstance(item, BinaryContent)]
     data = answer.content if isinstance(answer.content, dict) else None
