@@ -252,7 +252,9 @@ def _schema_of(annotation: Any) -> JsonObject | None:
         return _schema_of(members[0])
     if (known := _pydantic_schema(annotation)) is not None:
         return known
-    if origin in _LISTS and len(members) <= 3:
+    if origin in _STREAMS and members:
+        return _schema_of(list[members[0]])
+    if origin in _LISTS:
         items = _schema_of(_plain(members[0])) if members else None
         return {"type": "array", "items": items} if items else {"type": "array"}
     if origin in _OBJECTS:
