@@ -1,7 +1,7 @@
-"""Real clients use our server, over stdio and HTTP, in the eras that they speak.
+"""Real clients call every kind of tool of one sample server, over stdio and HTTP, in the eras that they speak.
 
 Each client is a program of its own, run once in the environment that has it; the test looks at its reports. Inspector's
-command line and the official Python SDK 2.x are in `tests/e2e`.
+command line is a program for each call, so it calls some of them here, and the rest of its tests are in `tests/e2e`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from typing import Any
 
 import pytest
 
+from tests.clients.sample_tools import KINDS, LINES, Kind
+from tests.clients.sample_tools import tools as sample
+from tests.e2e.inspector import FAILED_CALL, inspected
 from tests.e2e.offered_tools import tools
 from tests.e2e.stdio_process import REPOSITORY
 from tests.support import NODE_PROJECT, missing_component, node_command, node_program
@@ -25,7 +28,10 @@ from tests.support import NODE_PROJECT, missing_component, node_command, node_pr
 PROGRAMS = Path(__file__).with_name("programs")
 OTHER_PYTHON = REPOSITORY / ".venv-clients" / "bin" / "python"
 """An environment with SDK 1.x, which does not fit beside the 2.x of ours."""
-SERVE = [str(Path(sys.executable).parent / "trysquare"), "serve", "--tools", "tests.e2e.offered_tools:tools"]
+SERVE = [
+    *(str(Path(sys.executable).parent / "trysquare"), "serve"),
+    *("--tools", "tests.e2e.offered_tools:tools", "--tools", "tests.clients.sample_tools:tools"),
+]
 SESSIONS = ("stdio 2025-11-25", "http 2025-11-25")
 EVERY_ERA = (*SESSIONS, "stdio 2026-07-28", "http 2026-07-28", "stdio auto", "http auto")
 ROUNDS = 20
@@ -48,7 +54,7 @@ class Case:
     targets: tuple[str, ...]
     version: str
     """How its version begins."""
-    can: frozenset[str] = frozenset({"progress", "elicitation", "cancellation"})
+    can: frozenset[str] = frozenset({"audio", "progress", "elicitation", "cancellation", "sampling"})
     major: str | None = None
     """The version of the npm package; None for Python programs."""
     is_apart: bool = False
@@ -69,20 +75,24 @@ class Case:
 NOT_CANCELLING = frozenset({"progress", "elicitation"})
 """What clients can do that are made with SDK 1.x, which has no way to cancel a request."""
 CASES = (
+    Case(name="Python SDK 2", version="2.", program="python_sdk_2.py", targets=EVERY_ERA),
     Case(
         name="Python SDK 1", version="1.3", program="python_sdk_1.py",
-        targets=SESSIONS, can=NOT_CANCELLING, is_apart=True,
+        targets=SESSIONS, can=NOT_CANCELLING | {"audio", "sampling"}, is_apart=True,
     ),
     Case(
         name="openai-agents", version="0.", program="openai_agents.py",
-        targets=SESSIONS, can=frozenset(), is_apart=True,
+        targets=SESSIONS, can=frozenset({"audio"}), is_apart=True,
     ),
     Case(
         name="langchain-mcp-adapters", version="0.", program="langchain_adapters.py",
         targets=SESSIONS, can=NOT_CANCELLING, is_apart=True,
     ),
     Case(name="FastMCP", version="4.", program="fastmcp_client.py", targets=EVERY_ERA),
-    Case(name="pydantic-ai", version="2.", program="pydantic_ai_agent.py", targets=EVERY_ERA),
+    Case(
+        name="pydantic-ai", version="2.", program="pydantic_ai_agent.py",
+        targets=EVERY_ERA, can=NOT_CANCELLING | {"audio", "cancellation"},
+    ),
     Case(name="TypeScript SDK 1", version="1.", program="typescript_sdk.cjs", targets=SESSIONS, major="1"),
     Case(name="TypeScript SDK 2", version="2.", program="typescript_sdk.cjs", targets=EVERY_ERA, major="2"),
 )  # fmt: skip
@@ -108,9 +118,10 @@ def reports(case: Case) -> dict[str, Any]:
     stdio = {"command": SERVE, "env": environment, "folder": str(REPOSITORY)}
     with served_over_http(environment) as url:
         targets = {target: {"url": url} if target.startswith("http") else stdio for target in case.targets}
+        calls = [{"tool": kind.tool, "arguments": kind.arguments, "needs": kind.needs} for kind in KINDS]
         more = [] if case.major is None else [case.major, str(NODE_PROJECT)]
         ended = subprocess.run(
-            [*command, json.dumps(targets), *more],
+            [*command, json.dumps({"targets": targets, "calls": calls}), *more],
             capture_output=True, text=True, timeout=300, check=False, env=environment, cwd=PROGRAMS,
         )  # fmt: skip
     assert ended.returncode == 0, ended.stderr[-4000:]
@@ -130,12 +141,45 @@ def value(called: dict[str, Any] | None) -> Any:
 def require_lists_and_results(case: Case, target: str, report: dict[str, Any]) -> None:
     """Every tool is listed; text, structured content and images arrive."""
     assert report["version"].startswith(case.version)
-    offered = [tool.name for tool in tools.toolset().tools()]
+    offered = [tool.name for part in (tools, sample) for tool in part.toolset().tools()]
     assert [name for name in report["tools"] if name in offered] == offered
     assert value(report["plain"]) == "Hello, Ada"
     assert "Hello, Ada" in report["plain"]["text"]
     assert float(value(report["structured"])) == 3.5
     assert report["image"]["images"] == ["image/png"]
+
+
+def require_kinds(case: Case, target: str, report: dict[str, Any]) -> None:
+    """Every kind of tool gives the client what it returns; a long result can be read to its end."""
+    expected = [kind for kind in KINDS if kind.needs is None or kind.needs in case.can]
+    assert list(report["kinds"]) == [kind.tool for kind in expected]
+    for kind in expected:
+        require_kind(kind, report["kinds"][kind.tool], f"{kind.tool} over {target}: {report['kinds'][kind.tool]}")
+    assert len(report["pages"]) > 2
+    whole = "\n".join(report["pages"])
+    assert [line for line in LINES if line not in whole] == []
+
+
+def require_kind(kind: Kind, called: dict[str, Any], shown: str) -> None:
+    assert called["is_error"] in (kind.fails, None), shown
+    if called["blocks"] is not None:
+        assert tuple(called["blocks"]) == kind.blocks, shown
+    if kind.text is not None:
+        assert kind.text in called["text"] + json.dumps(called["data"]), shown
+    if kind.data is None:
+        return
+    if called["data"] is not None:
+        # Some clients take what is no object out of the object around it.
+        assert called["data"] in (kind.data, value_of(kind)), shown
+    elif isinstance(value_of(kind), str):
+        assert called["text"] == value_of(kind), shown
+    else:
+        assert json.loads(called["text"]) == value_of(kind), shown
+
+
+def value_of(kind: Kind) -> Any:
+    """The value of a kind, without what is around one that is no object."""
+    return (kind.data or {}).get("result", kind.data)
 
 
 def require_errors(case: Case, target: str, report: dict[str, Any]) -> None:
@@ -164,7 +208,13 @@ def require_questions_and_cancellation(case: Case, target: str, report: dict[str
     assert value(abandoned.get("cancelled")) == (target if "cancellation" in case.can else None)
 
 
-REQUIREMENTS = (require_lists_and_results, require_errors, require_progress, require_questions_and_cancellation)
+REQUIREMENTS = (
+    require_lists_and_results,
+    require_kinds,
+    require_errors,
+    require_progress,
+    require_questions_and_cancellation,
+)
 
 
 @pytest.mark.timeout(330)
@@ -180,3 +230,22 @@ def test_the_client_can_use_everything_that_is_offered(case: Case) -> None:
     for target, report in found.items():
         for require in REQUIREMENTS:
             require(case, target, report)
+
+
+INSPECTED = ("model_result", "generated_list", "mixed_result", "failing")
+"""The kinds that Inspector calls: each call starts Node and connects anew."""
+
+
+@pytest.mark.node
+@pytest.mark.timeout(330)
+async def test_inspectors_command_line_calls_the_sample_server() -> None:
+    with served_over_http(dict(os.environ)) as url:
+        for kind in (kind for kind in KINDS if kind.tool in INSPECTED):
+            given = [f"{name}={json.dumps(given)}" for name, given in kind.arguments.items()]
+            arguments = [word for pair in given for word in ("--tool-arg", pair)]
+            target = ["--transport", "http", "--server-url", url]
+            seen = await inspected(target, "modern", "--method", "tools/call", "--tool-name", kind.tool, *arguments)
+            assert seen.code == (FAILED_CALL if kind.fails else 0), seen
+            called = seen.result
+            assert called.get("structuredContent") == kind.data, seen
+            assert tuple(block["type"] for block in called["content"]) == kind.blocks, seen

@@ -23,6 +23,7 @@ class Outcome:
     required: tuple[str, ...]
     failures: Mapping[str, Sequence[str]]
     warnings: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    skipped: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     missing: tuple[str, ...] = ()
 
     @property
@@ -41,11 +42,23 @@ async def run_suite(url: str, revision: str, folder: Path) -> Outcome:
     """Run every required server scenario of a revision against an address."""
     required = await required_scenarios(revision)
     await _run("server", "--url", url, "--requirements", revision, "-o", str(folder))
+    return _outcome(required, folder)
+
+
+async def run_scenarios(url: str, scenarios: Sequence[str], folder: Path) -> Outcome:
+    """Run scenarios that no revision requires, such as those of extensions, against an address."""
+    for scenario in scenarios:
+        await _run("server", "--url", url, "--scenario", scenario, "-o", str(folder))
+    return _outcome(tuple(scenarios), folder)
+
+
+def _outcome(required: tuple[str, ...], folder: Path) -> Outcome:
     checks = {scenario: _checks(path) for scenario, path in _result_files(folder).items()}
     return Outcome(
         required=required,
         failures=_with_status("FAILURE", required, checks),
         warnings=_with_status("WARNING", required, checks),
+        skipped=_with_status("SKIPPED", required, checks),
         missing=tuple(scenario for scenario in required if not checks.get(scenario)),
     )
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.fixture.toolset import conformance_toolset
-from tests.conformance.suite import Outcome, run_suite
+from tests.conformance.suite import Outcome, run_scenarios, run_suite
 from tests.e2e.servers import served_over_http
+from tests.guide.opened import opened, write_guide
 
 SUITE_SECONDS = 110
 
@@ -33,6 +34,25 @@ async def test_every_required_server_scenario_passes(
     assert not outcome.missing, f"not run: {', '.join(outcome.missing)}"
     assert not outcome.failures, _told(outcome)
     assert _unexpected_warnings(outcome) == []
+
+
+SKILL_SCENARIOS = ("sep-2640-skills-enumeration", "sep-2640-skills-manifest")
+"""The extension for skills. Its third scenario is about directories, which a guide does not serve."""
+
+
+@pytest.mark.node
+@pytest.mark.xdist_group("conformance")
+async def test_the_skills_of_a_guide_pass_the_scenarios_of_their_extension(tmp_path: Path) -> None:
+    write_guide(tmp_path / "shop")
+    async with (
+        asyncio.timeout(SUITE_SECONDS),
+        opened(tmp_path / "shop") as app,
+        served_over_http(app.toolset, app.serve_options(shared=True)) as url,
+    ):
+        outcome = await run_scenarios(url, SKILL_SCENARIOS, tmp_path / "results")
+    assert not outcome.missing, f"not run: {', '.join(outcome.missing)}"
+    assert not outcome.failures, _told(outcome)
+    assert (outcome.warnings, outcome.skipped) == ({}, {})
 
 
 def _told(outcome: Outcome) -> str:

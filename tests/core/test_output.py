@@ -28,6 +28,7 @@ NOON = datetime.datetime(2026, 1, 31, 12)
 
 class Colour(enum.Enum):
     RED = "red"
+    TWO = 2
 
 
 class Level(enum.IntEnum):
@@ -81,7 +82,7 @@ class Point(TypedDict):
 
 class Pair(NamedTuple):
     left: int
-    right: str
+    right: str | None = None
 
 
 STEP = {"number": 1, "note": None, "folder": "a/b", "inner": None}
@@ -97,6 +98,7 @@ OBJECTS: tuple[tuple[Any, Any, Any], ...] = (
     (Point, {"x": 1, "label": "a"}, {"x": 1, "label": "a"}),
     (dict, {}, {}),
     (dict[str, Any], {"result": 1}, {"result": 1}),
+    (dict[str, Colour], {"a": Colour.RED, "b": Colour.TWO}, {"a": "red", "b": 2}),
     (dict[int, str], {1: "one"}, {"1": "one"}),
     (Mapping[str, Point], {"a": {"x": 1}}, {"a": {"x": 1}}),
     (Result[Forecast], Result.ok(Forecast(place="Ulm")), RAIN),
@@ -110,6 +112,7 @@ WRAPPED: tuple[tuple[Any, Any, Any], ...] = (
     (list, [1, "a"], [1, "a"]),
     (list[Pair], [Pair(1, "a")], [[1, "a"]]),
     (Pair, Pair(1, "a"), [1, "a"]),
+    (Pair, Pair(1), [1, None]),
     (Numbers, Numbers([1]), [1]),
     (tuple[int, str], (1, "a"), [1, "a"]),
     (tuple[int, ...], (1, 2), [1, 2]),
@@ -120,8 +123,9 @@ WRAPPED: tuple[tuple[Any, Any, Any], ...] = (
     (int | None, 2, 2),
     (Forecast | None, None, None),
     (Forecast | Point, {"x": 1}, {"x": 1}),
-    (int | str, "a", "a"),
+    (int | str | list[int], [1], [1]),
     (Literal["a", "b"], "b", "b"),
+    (Literal["a", 1], 1, 1),
     (Colour, Colour.RED, "red"),
     (Level, Level.HIGH, 3),
     (datetime.datetime, NOON, "2026-01-31T12:00:00"),

@@ -141,24 +141,28 @@ EmbeddedResource: TypeAlias = ResourceContents
 """A resource inside an answer."""
 
 
-def File(
-    path: str | os.PathLike[str] | None = None,
-    *,
-    data: bytes | bytearray | memoryview | str | None = None,
-    name: str | None = None,
-    mime_type: str | None = None,
-) -> ResourceContents:
+class File(ResourceContents):
     """A file as content: `File("report.pdf")`, or `File(data=…, name="report.csv")`. Text stays readable text."""
-    held, found = _held("File", path, data if not isinstance(data, str) else data.encode())
-    raw = cast(bytes, held)
-    known = name or found
-    kind = mime_type or (mimetypes.guess_type(known)[0] if known else None) or detected_type(raw)
-    text = _text_in(raw) if kind is None or not kind.startswith(("image/", "audio/", "video/")) else None
-    kind = kind or (BINARY if text is None else "text/plain")
-    uri = f"file:///{quote(known or 'data' + (mimetypes.guess_extension(kind) or ''))}"
-    if text is not None:
-        return ResourceContents(uri=uri, mime_type=kind, text=text)
-    return ResourceContents(uri=uri, mime_type=kind, blob=base64.b64encode(raw).decode())
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        data: bytes | bytearray | memoryview | str | None = None,
+        name: str | None = None,
+        mime_type: str | None = None,
+    ) -> None:
+        held, found = _held("File", path, data if not isinstance(data, str) else data.encode())
+        raw = cast(bytes, held)
+        known = name or found
+        kind = mime_type or (mimetypes.guess_type(known)[0] if known else None) or detected_type(raw)
+        text = _text_in(raw) if kind is None or not kind.startswith(("image/", "audio/", "video/")) else None
+        kind = kind or (BINARY if text is None else "text/plain")
+        uri = f"file:///{quote(known or 'data' + (mimetypes.guess_extension(kind) or ''))}"
+        blob = base64.b64encode(raw).decode() if text is None else None
+        super().__init__(uri=uri, mime_type=kind, text=text, blob=blob)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

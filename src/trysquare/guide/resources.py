@@ -134,7 +134,7 @@ def _skill(projects: Projects, project: Project, category: Category, name: str) 
     read = _reading(projects, project.name, category.name, name, folder)
     first, *others = files
     opening = Resource(
-        uri=first.uri, name=f"{name}/SKILL.md", read=read, description=frontmatter["description"],
+        uri=first.uri, name=name, read=read, description=frontmatter["description"],
         mime_type=MARKDOWN, size=first.size, skill=Skill(frontmatter=frontmatter, files=files),
     )  # fmt: skip
     rest = [

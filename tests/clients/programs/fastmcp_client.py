@@ -8,20 +8,24 @@ from typing import Any
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
-from walk import Called, main
+from walk import COMPLETION, Called, filled, main
 
 MODES = {"2025-11-25": "legacy", "2026-07-28": "2026-07-28", "auto": "auto"}
 
 
-async def accept(message: str, response_type: Any, params: Any, context: Any) -> dict[str, bool]:
-    return {"sure": True}
+async def accept(message: str, response_type: Any, params: Any, context: Any) -> dict[str, Any]:
+    return filled(params.requested_schema)
+
+
+async def complete(messages: Any, params: Any, context: Any) -> str:
+    return COMPLETION
 
 
 class Walker:
     """One connection of FastMCP's client."""
 
     package = "fastmcp"
-    can = frozenset({"progress", "elicitation", "cancellation"})
+    can = frozenset({"audio", "progress", "elicitation", "cancellation", "sampling"})
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -40,6 +44,7 @@ class Walker:
             data=result.structured_content,
             is_error=result.is_error,
             images=[block.mime_type for block in result.content if block.type == "image"],
+            blocks=[block.type for block in result.content],
         )
 
 
@@ -54,7 +59,8 @@ def transport_of(target: dict[str, Any]) -> Any:
 @contextlib.asynccontextmanager
 async def connect(name: str, target: dict[str, Any]) -> AsyncGenerator[Walker]:
     mode: Any = MODES[name.split()[-1]]
-    async with Client(transport_of(target), mode=mode, elicitation_handler=accept) as client:
+    handlers: Any = {"elicitation_handler": accept, "sampling_handler": complete}
+    async with Client(transport_of(target), mode=mode, **handlers) as client:
         yield Walker(client)
 
 

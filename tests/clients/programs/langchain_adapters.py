@@ -13,15 +13,15 @@ from langchain_mcp_adapters.callbacks import Callbacks
 from langchain_mcp_adapters.client import MultiServerMCPClient
 from langchain_mcp_adapters.tools import load_mcp_tools
 from mcp.types import ElicitResult
-from walk import Called, main
+from walk import Called, filled, main
 
 
 async def accept(mcp_context: Any, params: Any, context: Any) -> ElicitResult:
-    return ElicitResult(action="accept", content={"sure": True})
+    return ElicitResult(action="accept", content=filled(params.requestedSchema))
 
 
 class Walker:
-    """The tools of one session. Below is SDK 1.x, which has no way to cancel a request."""
+    """The tools of one session. The adapters know no audio; below is SDK 1.x, which cannot cancel a request."""
 
     package = "langchain-mcp-adapters"
     can = frozenset({"progress", "elicitation"})

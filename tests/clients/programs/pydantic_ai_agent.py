@@ -19,7 +19,7 @@ class Walker:
     """An agent for every call. Its toolset reports progress and answers questions."""
 
     package = "pydantic-ai-slim"
-    can = frozenset({"progress", "elicitation", "cancellation"})
+    can = frozenset({"audio", "progress", "elicitation", "cancellation"})
 
     def __init__(self) -> None:
         self.progress: Callable[[float], None] | None = None
@@ -55,8 +55,9 @@ def _called(returned: list[ToolReturnPart], parts: list[Any]) -> Called:
         return Called(text=str(answer.content), is_error=True)
     given = [item for part in parts for item in _listed(getattr(part, "content", None))]
     images = [item.media_type for item in given if isinstance(item, BinaryContent)]
-    data = answer.content if isinstance(answer.content, dict) else None
-    return Called(text=answer.model_response_str(), data=data, images=images)
+    texts = [item for item in _listed(answer.content) if isinstance(item, str)]
+    text = "\n".join(texts) or answer.model_response_str()
+    return Called(text=text, data=None if isinstance(answer.content, str) else answer.content, images=images)
 
 
 def _listed(content: Any) -> list[Any]:

@@ -12,18 +12,23 @@ from typing import Any
 from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
-from walk import Called, main
+from walk import COMPLETION, Called, filled, main
 
 
 async def accept(context: Any, params: Any) -> types.ElicitResult:
-    return types.ElicitResult(action="accept", content={"sure": True})
+    return types.ElicitResult(action="accept", content=filled(params.requestedSchema))
+
+
+async def complete(context: Any, params: Any) -> types.CreateMessageResult:
+    content = types.TextContent(type="text", text=COMPLETION)
+    return types.CreateMessageResult(role="assistant", model="scripted", content=content)
 
 
 class Walker:
     """One session of SDK 1.x. It has no way to cancel a request, so that a call is only abandoned."""
 
     package = "mcp"
-    can = frozenset({"progress", "elicitation"})
+    can = frozenset({"audio", "progress", "elicitation", "sampling"})
 
     def __init__(self, session: ClientSession) -> None:
         self._session = session
@@ -42,6 +47,7 @@ class Walker:
             data=result.structuredContent,
             is_error=result.isError,
             images=[block.mimeType for block in result.content if block.type == "image"],
+            blocks=[block.type for block in result.content],
         )
 
 
@@ -54,7 +60,9 @@ async def connect(name: str, target: dict[str, Any]) -> AsyncGenerator[Walker]:
             command, *arguments = target["command"]
             server = StdioServerParameters(command=command, args=arguments, env=target["env"], cwd=target["folder"])
             read, write = await stack.enter_async_context(stdio_client(server))
-        session = await stack.enter_async_context(ClientSession(read, write, elicitation_callback=accept))
+        session = await stack.enter_async_context(
+            ClientSession(read, write, elicitation_callback=accept, sampling_callback=complete)
+        )
         await session.initialize()
         yield Walker(session)
 

@@ -1,7 +1,7 @@
 // The official TypeScript SDK walks through our tools: version 1 in sessions, version 2 in both eras. The walk and its
 // report are those of walk.py.
 //
-//     node typescript_sdk.cjs TARGETS MAJOR PROJECT
+//     node typescript_sdk.cjs GIVEN MAJOR PROJECT
 //
 // PROJECT is the folder whose node_modules has the packages.
 
@@ -13,11 +13,18 @@ const path = require("node:path");
 
 const ROUNDS = 20;
 const SECONDS = 60;
-const [, , targets, major, project] = process.argv;
+const [, , given, major, project] = process.argv;
+const { targets, calls } = JSON.parse(given);
 const load = createRequire(path.join(project, "package.json"));
-const accepted = { action: "accept", content: { sure: true } };
+const answers = { sure: true, approve: true, guests: 4, where: "terrace" };
+const completed = { role: "assistant", model: "scripted", content: { type: "text", text: "a greeting" } };
 const info = { name: "walker", version: "1" };
-const capabilities = { elicitation: { form: {} } };
+const capabilities = { elicitation: { form: {} }, sampling: {} };
+
+function filled(request) {
+  const names = Object.keys(request.params.requestedSchema.properties);
+  return { action: "accept", content: Object.fromEntries(names.map((name) => [name, answers[name]])) };
+}
 
 function installed(name) {
   const file = path.join(project, "node_modules", "@modelcontextprotocol", name, "package.json");
@@ -30,14 +37,15 @@ const VERSIONS = {
     const { Client } = load("@modelcontextprotocol/sdk/client/index.js");
     const { StdioClientTransport } = load("@modelcontextprotocol/sdk/client/stdio.js");
     const { StreamableHTTPClientTransport } = load("@modelcontextprotocol/sdk/client/streamableHttp.js");
-    const { ElicitRequestSchema } = load("@modelcontextprotocol/sdk/types.js");
+    const { CreateMessageRequestSchema, ElicitRequestSchema } = load("@modelcontextprotocol/sdk/types.js");
     return {
       number: installed("sdk"),
       StdioClientTransport,
       StreamableHTTPClientTransport,
       make: () => {
         const client = new Client(info, { capabilities });
-        client.setRequestHandler(ElicitRequestSchema, async () => accepted);
+        client.setRequestHandler(ElicitRequestSchema, async (request) => filled(request));
+        client.setRequestHandler(CreateMessageRequestSchema, async () => completed);
         return client;
       },
       call: (client, params, options) => client.callTool(params, undefined, options),
@@ -54,7 +62,8 @@ const VERSIONS = {
       make: (target) => {
         const mode = modes[target.split(" ").at(-1)];
         const client = new Client(info, { capabilities, versionNegotiation: { mode } });
-        client.setRequestHandler("elicitation/create", async () => accepted);
+        client.setRequestHandler("elicitation/create", async (request) => filled(request));
+        client.setRequestHandler("sampling/createMessage", async () => completed);
         return client;
       },
       call: (client, params, options) => client.callTool(params, options),
@@ -69,7 +78,23 @@ function called(result) {
     data: result.structuredContent ?? null,
     is_error: result.isError ?? false,
     images: blocks.filter((block) => block.type === "image").map((block) => block.mimeType),
+    blocks: blocks.map((block) => block.type),
   };
+}
+
+function nextCall(result) {
+  const line = result.text.split("\n").find((text) => text.startsWith("Next: "));
+  return line === undefined ? undefined : JSON.parse(line.slice("Next: ".length));
+}
+
+async function pages(call) {
+  let page = await call("long_result", {});
+  const texts = [page.text];
+  for (let next = nextCall(page); next !== undefined; next = nextCall(page)) {
+    page = await call(next.tool, next.arguments);
+    texts.push(page.text);
+  }
+  return texts;
 }
 
 async function walk(version, client, target) {
@@ -83,9 +108,13 @@ async function walk(version, client, target) {
     image: await call("picture", {}),
     failed: await call("fail", { reason: "rain" }),
   };
+  report.kinds = {};
+  for (const { tool, arguments: args } of calls) report.kinds[tool] = await call(tool, args);
+  report.pages = await pages(call);
   const wrong = await call("total", { amounts: [1, 2.4], rounde: true });
-  report.wrong = { ...wrong, next: wrong.data.next };
-  report.corrected = await call(wrong.data.next.tool, wrong.data.next.arguments);
+  const next = nextCall(wrong);
+  report.wrong = { ...wrong, next };
+  report.corrected = await call(next.tool, next.arguments);
   report.progress = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const seen = [];
@@ -132,7 +161,7 @@ async function reported(version, target, where) {
 async function main() {
   const version = VERSIONS[major]();
   const reports = {};
-  for (const [target, where] of Object.entries(JSON.parse(targets))) {
+  for (const [target, where] of Object.entries(targets)) {
     reports[target] = await reported(version, target, where);
   }
   process.stdout.write(JSON.stringify(reports), () => process.exit(0));

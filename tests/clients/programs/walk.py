@@ -1,9 +1,11 @@
 """The walk that every client makes through our tools, and how a program reports it.
 
 A program is run in the environment of its client and imports nothing but this module, the standard library and that
-client. It reads where to connect from its argument and prints one JSON object: the report of every target.
+client. It reads where to connect and what to call from its argument and prints one JSON object: the report of every
+target.
 
-    python PROGRAM '{"stdio 2025-11-25": {"command": ["trysquare", ...]}, "http 2026-07-28": {"url": "http://..."}}'
+    python PROGRAM '{"targets": {"stdio 2025-11-25": {"command": [...]}, "http 2026-07-28": {"url": "http://..."}},
+                     "calls": [{"tool": "plain_text", "arguments": {"name": "Ada"}, "needs": null}]}'
 """
 
 from __future__ import annotations
@@ -21,6 +23,15 @@ from typing import Any, Protocol
 ROUNDS = 20
 """How often progress is asked for: a report that gets lost is one of many."""
 SECONDS = 60
+ANSWERS = {"sure": True, "approve": True, "guests": 4, "where": "terrace"}
+"""What the user fills in, whatever form has these fields."""
+COMPLETION = "a greeting"
+"""What the client's own model says."""
+
+
+def filled(schema: dict[str, Any]) -> dict[str, Any]:
+    """The form that the user fills in."""
+    return {name: ANSWERS[name] for name in schema["properties"]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +44,8 @@ class Called:
     """None where the client does not say it."""
     images: list[str] = field(default_factory=list)
     """The MIME types of the images."""
+    blocks: list[str] | None = None
+    """The types of the content blocks; None where the client turns them into something of its own."""
 
 
 class Client(Protocol):
@@ -53,9 +66,15 @@ Connect = Callable[[str, dict[str, Any]], AbstractAsyncContextManager[Client]]
 """Connects to a target, given its name and where it is."""
 
 
-async def walk(client: Client, target: str) -> dict[str, Any]:
+async def walk(client: Client, target: str, calls: list[dict[str, Any]]) -> dict[str, Any]:
     """Use everything that the client can do, and report what came of it."""
     report: dict[str, Any] = {"version": version(client.package), "tools": await client.tools()}
+    report["kinds"] = {
+        call["tool"]: vars(await client.call(call["tool"], call["arguments"], None))
+        for call in calls
+        if call["needs"] is None or call["needs"] in client.can
+    }
+    report["pages"] = await pages(client)
     report["plain"] = vars(await client.call("greet", {"name": "Ada"}, None))
     report["structured"] = vars(await client.call("total", {"amounts": [1, 2.5]}, None))
     report["image"] = vars(await client.call("picture", {}, None))
@@ -82,6 +101,22 @@ def next_call(wrong: Called) -> dict[str, Any]:
     return json.JSONDecoder().raw_decode(call)[0] if found else {"missing in": wrong.text}
 
 
+async def pages(client: Client) -> list[str]:
+    """The texts of every page of a long result, read by the calls that each page names."""
+    page = await client.call("long_result", {}, None)
+    texts = [shown(page)]
+    while "Next: " in page.text or (isinstance(page.data, dict) and "next" in page.data):
+        following = next_call(page)
+        page = await client.call(following["tool"], following["arguments"], None)
+        texts.append(shown(page))
+    return texts
+
+
+def shown(page: Called) -> str:
+    """All that the client shows of a page."""
+    return page.text + json.dumps(page.data)
+
+
 async def counted(client: Client) -> list[float]:
     """The progress that had been reported when the result was there."""
     seen: list[float] = []
@@ -104,10 +139,11 @@ async def abandoned(client: Client, target: str) -> dict[str, Any]:
 
 async def _reports(connect: Connect) -> dict[str, Any]:
     reports: dict[str, Any] = {}
-    for name, target in json.loads(sys.argv[1]).items():
+    given = json.loads(sys.argv[1])
+    for name, target in given["targets"].items():
         try:
             async with asyncio.timeout(SECONDS), connect(name, target) as client:
-                reports[name] = await walk(client, name)
+                reports[name] = await walk(client, name, given["calls"])
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 - whatever a client raises is what its report says
             reports[name] = {"crashed": traceback.format_exc()}
     return reports
