@@ -42,7 +42,7 @@ class Forecast(BaseModel):
     rain: float | None = None
     at: datetime.datetime = NOON
     later: list[Forecast] = []
-    wind_speed: int = Field(3, alias="windSpeed")
+    wind_speed: int = Field(default=3, serialization_alias="windSpeed")
 
     @computed_field
     @property
