@@ -47,7 +47,7 @@ def blocks(result: CallToolResult) -> list[Any]:
     return [block["text"] if block["type"] == "text" else _short(block) for block in wire]
 
 
-def _short(block: dict[str, Any]) -> tuple[str, ...]:
+def _short(block: dict[str, Any]) -> tuple[Any, ...]:
     held = block.get("resource", block)
     data = held.get("text") or base64.b64decode(held.get("data") or held.get("blob") or "")
     return (block["type"], *filter(None, (held.get("uri"), held.get("mimeType"))), *([data] if data else []))
