@@ -98,6 +98,7 @@ OBJECTS: tuple[tuple[Any, Any, Any], ...] = (
     (Point, {"x": 1, "label": "a"}, {"x": 1, "label": "a"}),
     (dict, {}, {}),
     (dict[str, Any], {"result": 1}, {"result": 1}),
+    (Box[Any], Box[Any](item={"result": [1]}), {"item": {"result": [1]}}),
     (dict[str, Colour], {"a": Colour.RED, "b": Colour.TWO}, {"a": "red", "b": 2}),
     (dict[int, str], {1: "one"}, {"1": "one"}),
     (Mapping[str, Point], {"a": {"x": 1}}, {"a": {"x": 1}}),
@@ -122,6 +123,7 @@ WRAPPED: tuple[tuple[Any, Any, Any], ...] = (
     (int | None, None, None),
     (int | None, 2, 2),
     (Forecast | None, None, None),
+    (dict[str, int] | None, {"result": 1}, {"result": 1}),
     (Forecast | Point, {"x": 1}, {"x": 1}),
     (int | str | list[int], [1], [1]),
     (Literal["a", "b"], "b", "b"),
@@ -254,6 +256,13 @@ async def test_guidance_stands_in_the_text_and_in_meta_beside_a_typed_value(era:
     assert text_of(result).split("\n") == [*lines, 'Next: {"tool":"look","arguments":{}}']
     _, untyped = await called(returning(Result, answer), era)
     assert untyped.structured_content == {"result": 3, "unit": "m", **guidance}
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_guidance_beside_an_empty_value_fits_the_schema(era: str) -> None:
+    answer = Result.ok(dict[str, int](), instruction="Add one.")
+    _, result = await called(returning(Result[dict[str, int]], answer), era)
+    assert (result.structured_content, about(result)) == ({}, {"instruction": "Add one."})
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -46,6 +46,7 @@ RESULT = "result"
 _UNWRAP = "x-fastmcp-wrap-result"
 """The word of FastMCP's client for it: with it the client gives its user the value itself."""
 _SHORT = (int, float, bool, type(None), complex, datetime.date, datetime.time, datetime.timedelta, uuid.UUID)
+_PLAIN = (str, bool, int, float)
 _SAYS_NOTHING = (Any, object, None, type(None), inspect.Signature.empty, bytes, bytearray, memoryview)
 _STREAMS = (
     collections.abc.Iterator, collections.abc.Iterable, collections.abc.Generator, collections.abc.AsyncIterator,
@@ -67,8 +68,8 @@ class Output:
         self._annotation = _plain(annotation)
         self.is_short = _is_short(self._annotation)
         """Whether no value of the type is long."""
-        self.exact: type[Any] | None = self._annotation if self._annotation in (str, bool) else None
-        """A type of which every value fits and needs no look."""
+        self.exact: type[Any] | None = self._annotation if self._annotation in _PLAIN else None
+        """A type of which a value that is JSON fits."""
 
     @classmethod
     def listed(cls, schema: JsonObject) -> Output:
@@ -128,9 +129,11 @@ def as_result(name: str, returned: Any, output: Output) -> Result[Any]:
     # In place of what has become content, the structured content has its name.
     has_become = shown.value is None and result.value is not None
     structured = output.structured(_names(result.value) if has_become else shown.value, blocks)
-    result = shown if has_become else replace(shown, content=(*blocks, *shown.content))
     if output.validator.fits(structured):
-        return replace(result, structured=structured)
+        if returned is shown.value and not blocks:
+            return Result(success=True, value=returned, structured=structured)
+        return replace(shown, structured=structured, content=shown.content if has_become else (*blocks, *shown.content))
+    result = shown if has_become else replace(shown, content=(*blocks, *shown.content))
     read = _read_as(output, result.value)
     if read is not None and output.validator.fits(again := output.structured(read, [])):
         return replace(result, value=read, structured=again)
