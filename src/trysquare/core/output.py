@@ -131,7 +131,7 @@ def as_result(name: str, returned: Any, output: Output) -> Result[Any]:
     structured = output.structured(_names(result.value) if has_become else shown.value, blocks)
     if output.validator.fits(structured):
         if returned is shown.value and not blocks:
-            return Result(success=True, value=returned, structured=structured)
+            return Result(success=True, value=shown.value, structured=structured)
         return replace(shown, structured=structured, content=shown.content if has_become else (*blocks, *shown.content))
     result = shown if has_become else replace(shown, content=(*blocks, *shown.content))
     read = _read_as(output, result.value)
