@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from pydantic import BaseModel, Field, RootModel, computed_field
 
-from trysquare import Tools
+from trysquare import Image, Tools
 from trysquare.testing import call
 
 T = TypeVar("T")
@@ -120,3 +120,17 @@ async def test_a_value_of_another_type_fails_and_is_shown() -> None:
     result = await call(tools, "give")
     assert (result.success, result.error_type) == (False, "invalid_result")
     assert "three" in (result.error or "")
+
+
+@pytest.mark.parametrize("annotation", [list, list[Any], tuple[Any, ...], list[object]])
+async def test_a_list_of_anything_may_hold_pictures(annotation: Any) -> None:
+    tools = Tools()
+
+    def give(pictures: bool) -> Any:
+        return ["a", Image(data=b"\x89PNG\r\n\x1a\n")] if pictures else ["a", 1]
+
+    give.__annotations__["return"] = annotation
+    tools.tool(give)
+    made = await call(tools, "give", pictures=True)
+    assert [type(block).__name__ for block in made.content] == ["Text", "Image"]
+    assert (await call(tools, "give", pictures=False)).value == ["a", 1]

@@ -210,7 +210,7 @@ def _is_short(annotation: Any) -> bool:
 
 def _schema_of(annotation: Any) -> JsonObject | None:
     """The schema of a type; None where it says nothing or has none."""
-    if annotation in _SAYS_NOTHING or annotation is Result or _has_blocks(annotation):
+    if annotation in _SAYS_NOTHING or annotation is Result or _has_blocks(annotation) or _may_hold_blocks(annotation):
         return None
     if (plain := annotation_schema(annotation)) is not None:
         return plain
@@ -260,6 +260,12 @@ def _has_blocks(annotation: Any) -> bool:
     if isinstance(annotation, type) and get_origin(annotation) is None:
         return _may_be_block(annotation) and annotation not in (list, tuple) and not hasattr(annotation, "_fields")
     return any(map(_has_blocks, get_args(annotation)))
+
+
+def _may_hold_blocks(annotation: Any) -> bool:
+    """Whether a type is a list that does not say of what: pictures and files may be in it."""
+    origin = get_origin(annotation) or annotation
+    return origin in (*_LISTS, tuple) and all(member in (Any, object, ...) for member in get_args(annotation))
 
 
 def _without_docstrings(schema: JsonObject) -> JsonObject:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from trysquare.core.content import Content, Text
@@ -13,6 +13,7 @@ from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments, ToolError
 from trysquare.core.hints import declaring, docstring_of, function_name
 from trysquare.core.injection import ValueSources
+from trysquare.core.metadata import Icon
 from trysquare.core.result import Result
 from trysquare.core.signature import Signature, inspect_signature
 from trysquare.core.tool import function_runner
@@ -54,6 +55,8 @@ class Prompt:
     complete: Complete | None = None
     examples: tuple[tuple[str, str], ...] = ()
     """Invocations and what each shows: `("@guide lang/python", "the Python guidelines")`."""
+    icons: tuple[Icon, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def prompt(
@@ -64,6 +67,8 @@ def prompt(
     description: str | None = None,
     complete: Complete | None = None,
     examples: tuple[tuple[str, str], ...] = (),
+    icons: tuple[Icon, ...] = (),
+    meta: Mapping[str, Any] | None = None,
     values: ValueSources | None = None,
 ) -> Prompt:
     """Make a prompt from a function that takes string arguments and returns text, a message, or messages."""
@@ -89,6 +94,8 @@ def prompt(
         render=render,
         complete=complete,
         examples=examples,
+        icons=icons,
+        meta=meta or {},
     )
 
 
