@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import difflib
 import logging
+import os
 import sys
 import tempfile
 import time
@@ -17,7 +18,7 @@ from mcp import MCPError
 
 from examples.demo.chapters import EVERYTHING, TOUR, Chapter, Step, chosen, names
 from examples.demo.stage import Stage
-from examples.demo.transcript import Transcript, replace_what_cannot_be_shown
+from examples.demo.transcript import Transcript, first_cause, replace_what_cannot_be_shown
 from trysquare.cli.terminal import safe_streams
 from trysquare.core.errors import ToolError
 
@@ -99,7 +100,21 @@ def _conclude(transcript: Transcript, seconds: float, log: str, *, hint: bool) -
     return 1
 
 
-if __name__ == "__main__":
+def _run() -> int:
+    """Play in a terminal or a pipe; an interruption and a reader that has gone end it without a traceback."""
     replace_what_cannot_be_shown()
-    with safe_streams():
-        sys.exit(main())
+    try:
+        with safe_streams():
+            return main()
+    except KeyboardInterrupt:
+        return 130
+    except (BrokenPipeError, ExceptionGroup) as error:
+        if not isinstance(first_cause(error), BrokenPipeError):
+            raise
+        # What is still in the buffer would fail again when the interpreter flushes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+if __name__ == "__main__":
+    sys.exit(_run())

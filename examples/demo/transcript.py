@@ -91,16 +91,17 @@ class Transcript:
 
     def broke(self, error: BaseException) -> None:
         """A step that could not be played to its end."""
-        cause = _first_cause(error)
+        cause = first_cause(error)
         text = f"{type(cause).__name__}: {cause}"
         self.failures.append(f"{self._title}: {text}")
         self._line("NOT SEEN", "red", text)
 
     def conclude(self, seconds: float) -> None:
         """The last line, when nothing failed."""
-        played = count(self.steps - len(self.skipped), "step")
+        shown = self.steps - len(self.skipped)
+        played = f"{count(shown, 'step')} showed what {'it' if shown == 1 else 'they'} should"
         left = f"; {len(self.skipped)} left out, in whole or in part" if self.skipped else ""
-        print(f"\n{styled(f'{played} showed what they should, in {seconds:.1f} s{left}.', 'green')}")
+        print(f"\n{styled(f'{played}, in {seconds:.1f} s{left}.', 'green')}")
 
     def failed(self) -> None:
         """The last lines, when something failed."""
@@ -142,11 +143,11 @@ def _can_show(marks: str) -> bool:
     return True
 
 
-def _first_cause(error: BaseException) -> BaseException:
+def first_cause(error: BaseException) -> BaseException:
     """The error itself, where a task group has put it into a group."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    return _first_cause(cast(BaseExceptionGroup[BaseException], error).exceptions[0])
+    return first_cause(cast(BaseExceptionGroup[BaseException], error).exceptions[0])
 
 
 def _text(part: Any) -> str:
