@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -136,7 +136,7 @@ async def their_mounted(folder: Path) -> None:
 
 
 @asynccontextmanager
-async def _requests(app: Any) -> AsyncIterator[httpx.AsyncClient]:
+async def _requests(app: Any) -> AsyncGenerator[httpx.AsyncClient]:
     """A client of an ASGI application in this process."""
     transport = httpx.ASGITransport(app)
     async with app.lifespan(app), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as requests:

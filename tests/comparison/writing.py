@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,7 +147,7 @@ async def their_generators(folder: Path) -> None:
 
     seen: list[Any] = []
 
-    async def keep(done: float, total: float | None, message: str | None) -> None:
+    async def keep(progress: float, total: float | None, message: str | None) -> None:
         seen.append(message)
 
     async with fastmcp.Client(mcp) as client:
@@ -354,6 +354,7 @@ async def hints(folder: Path) -> None:
         prompt = (await client.list_prompts()).prompts[0]
         server = client.server_info
     assert tool.annotations is not None
+    assert server is not None
     assert (tool.title, tool.annotations.read_only_hint) == ("Look", True)
     assert tool.meta == {"example.com/a": 1, "trysquare/tags": ["stock"]}
     for each in (tool, resource, prompt, server):
@@ -418,7 +419,7 @@ async def lifespan(folder: Path) -> None:
 @theirs("lifespan")
 async def their_lifespan(folder: Path) -> None:
     @asynccontextmanager
-    async def opened(server: Any) -> AsyncIterator[dict[str, int]]:
+    async def opened(server: Any) -> AsyncGenerator[dict[str, int]]:
         yield {"guests": 2}
 
     mcp = fastmcp.FastMCP("x", lifespan=opened)
@@ -498,6 +499,11 @@ async def sampling_and_roots(folder: Path) -> None:
     options: dict[str, Any] = {"sampling_handler": lambda _: "words", "roots": [folder]}
     for version in ("2025-11-25", "2026-07-28"):
         assert (await called(tools, "look", protocol_version=version, **options)).data == "1: words"
+
+
+@theirs("sampling and roots")
+async def their_sampling_and_roots(folder: Path) -> None:
+    assert not {"sample", "list_roots"} & set(dir(fastmcp.Context))
 
 
 @ours("consent")

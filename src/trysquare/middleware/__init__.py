@@ -7,7 +7,7 @@ from trysquare.core.lazy import lazy_exports
 if TYPE_CHECKING:
     from trysquare.middleware.base import Middleware, MiddlewareConfig
     from trysquare.middleware.caching import cache_results
-    from trysquare.middleware.rate_limit import rate_limit
+    from trysquare.middleware.rate_limiter import rate_limit
     from trysquare.middleware.stack import MiddlewareToolset, internal_toolset, with_middleware
 
 __all__ = [
@@ -20,7 +20,7 @@ __getattr__, __dir__ = lazy_exports(
     {
         "base": "Middleware MiddlewareConfig",
         "caching": "cache_results",
-        "rate_limit": "rate_limit",
+        "rate_limiter": "rate_limit",
         "stack": "MiddlewareToolset internal_toolset with_middleware",
     },
 )
