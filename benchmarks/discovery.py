@@ -17,7 +17,7 @@ from tests.gateway.requests.reading import (
     read_requests,
     read_servers,
 )
-from trysquare.catalog.search import ToolIndex
+from trysquare.catalog import ToolIndex
 from trysquare.core.context import CallContext
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result

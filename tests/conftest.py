@@ -13,10 +13,13 @@ from hypothesis import HealthCheck, settings
 
 from tests.needs import SUITES, is_quick
 from trysquare.cli.terminal import HANDLER
+from trysquare.search import choose_vectors
 
 # A busy machine is slow now and then; how long an example takes says nothing about what is tested.
 settings.register_profile("trysquare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("trysquare")
+# Whoever runs the tests may have installed a sentence encoder; what is tested must not depend on it.
+choose_vectors(None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -58,7 +58,8 @@ CONFINED = {
     "opentelemetry": ("middleware/tracing.py",),
     "xllamacpp": ("models/local/",),
     "llguidance": ("models/local/", "grammar/", "workbench/generation.py", "cli/grammar.py"),
-    "numpy": ("grammar/",),
+    # Token masks, and the vectors of the sentence encoder.
+    "numpy": ("grammar/", "search/"),
     "websockets": ("debug/cdp/",),
     "jinja2": ("guide/templates.py",),
     "keyring": ("gateway/config/secrets.py",),

@@ -13,7 +13,7 @@ from typing import Any
 
 from mcp import Client
 
-from examples.demo.stage import HttpServer, Human, Stage, envelope_of
+from examples.demo.stage import HttpServer, Human, Stage, envelope_of, text_of
 from trysquare.bots.definition.scaffold import write_new_bot
 
 BOT = "story_bot"
@@ -79,8 +79,9 @@ class BotTalk:
         arguments = {"parameters": parameters} if parameters else {}
         transcript = self.stage.transcript
         transcript.sent("tools/call", f"{BOT}_{tool}", arguments)
-        answer = envelope_of(await self.client.call_tool(f"{BOT}_{tool}", arguments))
-        error = answer.get("error", {}).get("message")
+        result = await self.client.call_tool(f"{BOT}_{tool}", arguments)
+        answer = envelope_of(result)
+        error = text_of(result) if result.is_error else ""
         transcript.received(error or f"{answer.get('behavior')}.{answer.get('action')}: {_stands(answer)}", lines=1)
         return answer
 
@@ -135,7 +136,7 @@ async def answer_and_approve(server: HttpServer) -> None:
         await talk.call("shape_gather_context", answers=dict.fromkeys(questions, "Guests."))
         talk.human.approve = False
         refused = await talk.close()
-        stage.transcript.expect("error" in refused, "nothing closed while the human says no")
+        stage.transcript.expect(refused.get("code") == "CONSENT_REFUSED", "nothing closed while the human says no")
         talk.human.approve = True
         closed = await talk.close()
         stage.transcript.expect(closed.get("approval") == "proven", "a close that is proven, with who and when")

@@ -67,7 +67,7 @@ async def explain_expression(guide: GuideTalk) -> None:
     again = envelope_of(
         await guide.talk.call("guide_get_content", {"expression": expression, "holding": fetched["holding"]})
     )
-    guide.talk.transcript.expect("value" not in again, "what the caller holds is not sent again")
+    guide.talk.transcript.expect("four spaces" not in str(again), "what the caller holds is not sent again")
 
 
 async def switch_flag(guide: GuideTalk) -> None:

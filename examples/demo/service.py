@@ -18,7 +18,7 @@ async def choose_profiles(server: HttpServer) -> None:
             transcript.sent(f"tools/list at /mcp?profile=search ({era})")
             names = [tool.name for tool in (await client.list_tools()).tools]
             transcript.received(", ".join(names))
-            transcript.expect(set(names) == {"find_tools", "call_tool"}, "two tools instead of all")
+            transcript.expect(set(names) == {"find_tools", "call_tool", "read_more"}, "three tools instead of all")
             unlisted = await client.call_tool("greet", {"name": "Ada"})
             transcript.expect(not unlisted.is_error, "greet is not listed and still works")
 

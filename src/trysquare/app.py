@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trysquare.core.cache import Handles
     from trysquare.core.tool import Tool
     from trysquare.core.toolset import DiscoveringToolset, HttpRoute, ServerInfo, Toolset
+    from trysquare.search import Vectors
     from trysquare.server import ServeOptions
 
 
@@ -106,7 +107,10 @@ async def open_app(
     call no tool pass `lifespans=False`, so that nothing is opened that only a call needs.
     `approvals` is where consent is kept, by default in the project's state.
     """
+    from trysquare.search.vectors import choose_vectors
+
     known = origins or {}
+    choose_vectors(search_vectors(settings))
     async with AsyncExitStack() as stack:
         state = stack.enter_context(closing(LazyDatabase(state_file(settings, known))))
         toolsets = [] if own is None else [own]
@@ -114,6 +118,24 @@ async def open_app(
             await _open_lifespans(stack, own)
         toolsets += await _open_toolsets(stack, settings, known, prestart=prestart, lifespans=lifespans)
         yield _compose(toolsets, settings, known, state, approvals)
+
+
+def search_vectors(settings: Settings, env: Mapping[str, str] = os.environ) -> Vectors | None:
+    """The vectors that searches compare, as the settings choose; None for words alone."""
+    from trysquare.search.vectors import installed_vectors
+
+    own = settings.search
+    if own.encoder == "off":
+        return None
+    if own.embeddings_url is None:
+        return installed_vectors(env)
+    if own.embeddings_model is None:
+        raise ConfigurationError(
+            "`search.embeddings_url` needs the name of a model.", hint="Set `search.embeddings_model` as well."
+        )
+    from trysquare.models.embeddings import remote_vectors
+
+    return remote_vectors(own.embeddings_url, own.embeddings_model, env.get(own.key_variable, ""), env)
 
 
 async def _open_toolsets(

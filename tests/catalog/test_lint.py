@@ -12,11 +12,10 @@ from inline_snapshot import snapshot
 
 from tests.catalog.relevance import TOOLS, made
 from trysquare import ConfigurationError, Example, StaticToolset, Tool, tool
-from trysquare.catalog import ProfileChoice, with_catalog
+from trysquare.catalog import ProfileChoice, ToolIndex, with_catalog
 from trysquare.catalog.descriptions import compact_description, definition_tokens, full_description
 from trysquare.catalog.lint.base import LintOptions
 from trysquare.catalog.lint.engine import RULES, lint
-from trysquare.catalog.search import ToolIndex
 from trysquare.core.metadata import FAMILY
 from trysquare.core.signature import PassthroughArguments
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.catalog.relevance import MISSPELT, QUERIES, TOOLS, made
 from tests.support import size
 from trysquare import Tool
-from trysquare.catalog.search import ToolIndex
+from trysquare.catalog import ToolIndex
 
 
 def _names(index: ToolIndex, query: str, limit: int = 5) -> list[str]:

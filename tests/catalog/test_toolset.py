@@ -100,6 +100,9 @@ async def test_a_found_tool_comes_with_all_that_a_call_needs() -> None:
         [
             {
                 "name": "greet",
+                "server": "guide",
+                "fit": "likely",
+                "signature": "greet(name: string)",
                 "description": """\
 Greet a person by name.
 Use when: somebody arrives.\
@@ -117,7 +120,8 @@ Use when: somebody arrives.\
 
 async def test_less_or_more_is_told_on_request() -> None:
     [short] = await _matches("wave", detail="names", limit=1)
-    assert set(short) == {"name", "description"}
+    assert set(short) == {"name", "server", "fit", "signature", "description"}
+    assert short["signature"] == "wave(hand: string)"
     assert short["name"] == "wave"
     assert short["description"].startswith("Wave with a hand. REQUIRES EXPLICIT USER INSTRUCTION")
     [full] = await _matches("wave", detail="full", limit=1)
@@ -129,11 +133,28 @@ async def test_a_search_always_finds_something_while_there_are_tools() -> None:
     assert await _matches("quantum entanglement", with_catalog(StaticToolset([]))) == []
 
 
+async def test_each_match_is_likely_or_unsure_and_all_unsure_is_said() -> None:
+    sure = await _find("wave with a hand")
+    assert (sure.value[0]["name"], sure.value[0]["fit"], sure.message) == ("wave", "likely", None)
+    unsure = await _find("quantum entanglement")
+    assert {one["fit"] for one in unsure.value} == {"unsure"}
+    assert "nearest" in str(unsure.message)
+    assert "one thing at a time" in str(unsure.instruction)
+
+
+async def test_a_search_can_be_narrowed_to_a_server_and_to_what_changes_nothing() -> None:
+    assert [one["name"] for one in await _matches("fall over", server="GUIDE")] == ["greet"]
+    assert await _matches("fall over", read_only=True) == []
+    refused = await _find("fall over", server="guid")
+    assert refused.code == ErrorCode.VALIDATION_INVALID_PARAM
+    assert "`guide`" in str(refused.error)
+
+
 async def test_the_limit_is_kept_and_checked() -> None:
     assert len(await _matches("person hand vault wave greet", limit=1)) <= 1
     refused = await _find("wave", limit=0)
     assert refused.code == ErrorCode.VALIDATION_INVALID_PARAM
-    assert refused.next == {"tool": "find_tools", "arguments": {"query": "wave", "limit": 1, "detail": "compact"}}
+    assert refused.next == {"tool": "find_tools", "arguments": {"query": "wave", "limit": 1}}
     assert (await _find("wave", limit=99)).code == ErrorCode.VALIDATION_INVALID_PARAM
     assert (await _find("wave " * 300)).code == ErrorCode.VALIDATION_INVALID_PARAM
 

@@ -24,6 +24,7 @@ def test_the_list_shows_what_can_be_installed(data: Path, capsys: pytest.Capture
     assert [row.split()[:4] for row in rows] == [
         ["smollm2-135m", "no", "98", "MB"],
         ["qwen2.5-coder-1.5b", "no", "1117", "MB"],
+        ["minilm", "no", "23", "MB"],
     ]
     assert str(data) in place
     assert "local:NAME" in place
@@ -36,6 +37,7 @@ def test_the_list_is_there_for_programs_too(capsys: pytest.CaptureFixture[str]) 
     assert [(entry["name"], entry["installed"]) for entry in listed] == [
         ("smollm2-135m", False),
         ("qwen2.5-coder-1.5b", False),
+        ("minilm", False),
     ]
 
 

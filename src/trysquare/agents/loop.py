@@ -154,7 +154,7 @@ class _Loop:
         """Whether a low-confidence choice was replaced by further tools or advice from the user."""
         query = f"{self._run.task} {self._conversation.last_answer()}"
         if self._toolbox.has_hidden() and (found := self._toolbox.show_further(query)):
-            names = ", ".join(f"`{tool.name}`" for tool in found)
+            names = ", ".join(f"`{match.tool.name}`" for match in found)
             self._conversation.add_user(f"You were unsure between {choice.summary}. Better matches may be: {names}.")
             return True
         if not self._run.context.can_ask() or choice.key in self._conversation.asked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trysquare.agents.capabilities import BundleMatch, match_bundle, probe_all
@@ -96,7 +96,7 @@ class Toolbox:
             self._shown = dict.fromkeys(tool.name for tool in optional)
         else:
             self._shown = {name: None for name in self._shown if name in self._usable}
-            self.search(self._run.task, limit=MAX_SHOWN - len(self._shown))
+            await self.search(self._run.task, limit=MAX_SHOWN - len(self._shown))
         if self._match.missing_required:
             missing = "; ".join(f"{name}: {why}" for name, why in self._match.missing_required.items())
             raise ConfigurationError(f"required tools are missing: {missing}.")
@@ -104,20 +104,20 @@ class Toolbox:
     def _optional(self) -> list[Tool]:
         return [tool for tool in self._match.optional if tool.name in self._usable]
 
-    def search(self, query: str, *, limit: int = 5) -> list[Tool]:
-        """Show and return the optional tools that match a query."""
+    async def search(self, query: str, *, limit: int = 5) -> list[Match]:
+        """Show and return the optional tools that are nearest to a query."""
+        await self._index.prepare(query)
         return self._show(self._index.search(query, limit=limit))
 
-    def show_further(self, query: str) -> list[Tool]:
+    def show_further(self, query: str) -> list[Match]:
         """The same for tools that were not shown before."""
         return self._show(self._index.search(query, limit=5, allowed=lambda tool: tool.name not in self._shown))
 
-    def _show(self, matches: Iterable[Match]) -> list[Tool]:
-        found = [match.tool for match in matches]
-        if fresh := {tool.name: None for tool in found if tool.name not in self._shown}:
+    def _show(self, matches: list[Match]) -> list[Match]:
+        if fresh := {match.tool.name: None for match in matches if match.tool.name not in self._shown}:
             self._shown.update(fresh)
             self._views.clear()
-        return found
+        return matches
 
     def find(self, name: str) -> Tool | None:
         """A tool that this run may call, shown or not."""

@@ -112,7 +112,7 @@ class BotToolset(DynamicToolset):
         return result
 
     async def _find(self, name: str, parameters: Parameters, context: CallContext) -> Result[Any]:
-        return self._finder.find(self.bot, parameters)
+        return await self._finder.find(self.bot, parameters)
 
     async def _do(self, name: str, parameters: Parameters, context: CallContext) -> Result[Any]:
         return await do(self._findable(), parameters, context)

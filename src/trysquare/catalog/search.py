@@ -1,19 +1,22 @@
-"""ToolIndex: the tools nearest to a query. Exact names first, then BM25 over all texts of a tool."""
+"""ToolIndex: the tools nearest to a query. Exact names first, then words and meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import is_
+from typing import Literal
 
 from trysquare.catalog.descriptions import read_authored
 from trysquare.core.json import as_list, properties_of
 from trysquare.core.tool import Tool
-from trysquare.search.fulltext import FullTextIndex
+from trysquare.search.index import SearchIndex, lead
 from trysquare.search.tokenize import split_words
+from trysquare.search.vectors import Vectors, default_vectors
 
-_EXACT = 1_000.0
+EXACT = 1.0
+"""The score of a tool whose name is the query."""
 
 NAME, TRIGGER, USE, DESCRIPTION, CATEGORY, PARAMETER, PARAMETER_TEXT = 3.0, 2.5, 1.5, 1.0, 1.5, 0.8, 0.4
 """Weight of a term by the field that holds it."""
@@ -21,17 +24,39 @@ NAME, TRIGGER, USE, DESCRIPTION, CATEGORY, PARAMETER, PARAMETER_TEXT = 3.0, 2.5,
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Match:
-    """A tool near to a query. Scores compare within one query only; 0 means that they share no term."""
+    """A tool near to a query. Scores compare within one query only; 0 means that they have nothing in common."""
 
     tool: Tool
     score: float
+    likely: bool = False
+    """Whether it probably does what the query asks for; else it is only the nearest there is."""
+
+    @property
+    def fit(self) -> Literal["likely", "unsure"]:
+        return "likely" if self.likely else "unsure"
 
 
-class ToolIndex(FullTextIndex):
-    """Full-text index over the tools of a set; an update touches only what changed."""
+ALL_UNSURE = "No tool is a likely fit; these are only the nearest."
+HOW_TO_ASK = "the action and its object in a few words that a tool's description would use, such as `rename file`"
+ASK_AGAIN = f"ask for one thing at a time: {HOW_TO_ASK}"
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        super().__init__()
+
+def doubts(matches: Sequence[Match]) -> str | None:
+    """What to say of matches of which none is likely."""
+    return None if any(match.likely for match in matches) else ALL_UNSURE
+
+
+def server_of(tool: Tool) -> str:
+    """The MCP server behind the gateway that a tool is of, or its toolset."""
+    metadata = tool.metadata
+    return metadata.category if metadata.toolset == "gateway" and metadata.category else metadata.toolset
+
+
+class ToolIndex(SearchIndex):
+    """Index over the tools of a set; an update touches only what changed. By default the installed encoder is used."""
+
+    def __init__(self, tools: Iterable[Tool] = (), *, vectors: Vectors | None = None) -> None:
+        super().__init__(vectors or default_vectors())
         self._present: tuple[Tool, ...] = ()
         self._tools: dict[str, Tool] = {}
         self._names: dict[str, list[str]] = {}
@@ -50,20 +75,27 @@ class ToolIndex(FullTextIndex):
         for name, tool in self._tools.items():
             self._names.setdefault(_folded(name), []).append(name)
             if before.get(name) is not tool:
-                self.put(name, _fields(tool))
+                text = " ".join([lead(read_authored(tool.description).description), tool.metadata.use_when or ""])
+                words = dict.fromkeys(split_words(f"{name} {tool.title or ''}"))
+                self.put_row(name, _fields(tool), name=" ".join(words), text=text.strip())
 
     def search(self, query: str, *, limit: int = 5, allowed: Callable[[Tool], bool] | None = None) -> list[Match]:
         """Return the nearest tools, best first, ties by name: always as many as asked for while there are so many."""
-        scores = self.scores(query)
-        for name in self._names.get(_folded(query), []):
-            scores[name] = _EXACT + scores.get(name, 0.0)
-        ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
-        rest = ((name, 0.0) for name in sorted(self._tools.keys() - scores.keys()))
-        matches = (
-            Match(tool=self._tools[name], score=round(score, 6)) for part in (ranked, rest) for name, score in part
-        )
-        usable = matches if allowed is None else (match for match in matches if allowed(match.tool))
-        return list(islice(usable, max(limit, 0)))
+        near = (match for match in self._nearest(query) if allowed is None or allowed(match.tool))
+        return list(islice(near, max(limit, 0)))
+
+    def _nearest(self, query: str) -> Iterator[Match]:
+        """Every tool once: exact names, then what has anything in common with the query, then the others by name."""
+        exact = sorted(self._names.get(_folded(query), []))
+        seen = set(exact)
+        for name in exact:
+            yield Match(tool=self._tools[name], score=EXACT, likely=True)
+        for one in self.rank(query):
+            if one.id not in seen:
+                seen.add(one.id)
+                yield Match(tool=self._tools[one.id], score=one.score, likely=one.likely)
+        for name in sorted(self._tools.keys() - seen):
+            yield Match(tool=self._tools[name], score=0.0)
 
 
 def _fields(tool: Tool) -> Iterator[tuple[str, float]]:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from trysquare.catalog.descriptions import definition, full_description, purpose_lines
+from trysquare.catalog.descriptions import definition, full_description, purpose_lines, usage_line
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.call import call_tool, get_tool
 from trysquare.core.context import CallContext
@@ -23,7 +23,7 @@ from trysquare.core.tool import Tool
 from trysquare.core.toolset import Change, CombinedToolset, Listener, StaticToolset, Toolset, Unsubscribe
 
 if TYPE_CHECKING:
-    from trysquare.catalog.search import ToolIndex
+    from trysquare.catalog.search import Match, ToolIndex
 
 
 PROFILES = ("full", "levels", "gateway", "search")
@@ -95,11 +95,13 @@ FIND, CALL = "find_tools", "call_tool"
 class FindTools(ToolArguments):
     """What to look for. Plain fields only: their schema is read off the annotations, so a start stays fast."""
 
-    query: str = Field(description="What the tool should do, in a few words, or its name")
+    query: str = Field(description="The action and its object in a few words, such as `rename file`; or a tool's name")
     limit: int = Field(5, description=f"How many tools to return at most, 1 to {MOST_FOUND}")
     detail: Literal["names", "compact", "full"] = Field(
-        "compact", description="names only; compact with the schema, ready to call; or the full description"
+        "compact", description="names with signatures; compact with the schema, ready to call; or the full description"
     )
+    server: str | None = Field(None, description="Only tools of this server or toolset")
+    read_only: bool = Field(False, description="Only tools that change nothing")
 
 
 class CallTool(ToolArguments):
@@ -165,18 +167,36 @@ class _Catalog:
     async def _find_tools(self, args: FindTools, context: CallContext) -> Result[list[JsonObject]]:
         """Find tools by what they do.
 
-        Searches all tools, also those that are not listed. Call one that it returns with call_tool.
+        Searches all tools, also those that are not listed. Ask for one thing at a time, by its action and its object
+        in a few words. The nearest tools come back, each `likely` or `unsure`; call one with call_tool.
         """
+        from trysquare.catalog.search import ASK_AGAIN, doubts, server_of
+
         _refuse_out_of_range(args)
-        matches = self._current_index().search(
-            args.query, limit=args.limit, allowed=lambda one: context.principal.may_use(one.metadata.toolset)
+        index = self._current_index()
+        usable = {one.name: one for one in self._toolset.tools() if context.principal.may_use(one.metadata.toolset)}
+        server = (
+            None if args.server is None else _known_server(args.server, {server_of(one) for one in usable.values()})
+        )
+        await index.prepare(args.query)
+        matches = index.search(
+            args.query,
+            limit=args.limit,
+            allowed=lambda one: (
+                one.name in usable
+                and server in (None, server_of(one))
+                and (one.metadata.read_only is True or not args.read_only)
+            ),
         )
         if not matches:
-            return Result[list[JsonObject]].ok([], message="There are no tools.")
+            return Result[list[JsonObject]].ok(
+                [], message="There are no such tools." if usable else "There are no tools."
+            )
         return Result[list[JsonObject]].ok(
-            [_as_json(match.tool, args.detail) for match in matches],
+            [_as_json(match, args.detail) for match in matches],
+            message=doubts(matches),
             instruction='If one of these nearest tools fits, call it with call_tool: {"name": …, "arguments": {…}}.'
-            " If none does, ask again with the action and its object in the words that a tool would use.",
+            f" If none does, {ASK_AGAIN}.",
         )
 
     def _current_index(self) -> ToolIndex:
@@ -222,7 +242,10 @@ def _refuse_out_of_range(args: FindTools) -> None:
         raise InvalidArguments(
             f"`limit` must be 1 to {MOST_FOUND}; got {args.limit}.",
             instruction="Send the corrected call in `next`.",
-            next={"tool": FIND, "arguments": {**args.model_dump(), "limit": min(max(args.limit, 1), MOST_FOUND)}},
+            next={
+                "tool": FIND,
+                "arguments": {**args.model_dump(exclude_defaults=True), "limit": min(max(args.limit, 1), MOST_FOUND)},
+            },
         )
     if len(args.query) > LONGEST_QUERY:
         raise InvalidArguments(
@@ -235,12 +258,29 @@ def tool_uri(name: str) -> str:
     return f"{INDEX_URI}/{quote(name, safe='')}"
 
 
-def _as_json(found: Tool, detail: str) -> JsonObject:
-    if detail == "names":
-        return {"name": found.name, "description": " ".join(purpose_lines(found))}
+def _known_server(wanted: str, known: set[str]) -> str:
+    """The server or toolset of this name, however it is capitalised."""
+    found = next((one for one in known if one.casefold() == wanted.strip().casefold()), None)
+    if found is None:
+        near = closest_names(wanted, known)[:1]
+        raise InvalidArguments(
+            f"Unknown server `{wanted[:80]}`." + "".join(f" Did you mean `{one}`?" for one in near),
+            instruction=f"Use one of {', '.join(f'`{one}`' for one in sorted(known)[:20])}, or leave `server` out.",
+        )
+    return found
+
+
+def _as_json(match: Match, detail: str) -> JsonObject:
+    from trysquare.catalog.search import server_of
+
+    found = match.tool
+    about = {"name": found.name, "server": server_of(found), "fit": match.fit}
     if detail == "full":
-        return {"name": found.name, "description": full_description(found)}
-    return definition(found)
+        return {**about, "description": full_description(found)}
+    about["signature"] = usage_line(found.name, found.input_schema)
+    if detail == "names":
+        return {**about, "description": " ".join(purpose_lines(found))}
+    return {**about, **definition(found)}
 
 
 def _next_through_call(result: Result[Any]) -> Result[Any]:

@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from trysquare.app import search_vectors
 from trysquare.cli import clients, install
 from trysquare.cli.command import Command
 from trysquare.cli.options import JSON, add_shared_options, load
@@ -27,6 +28,7 @@ from trysquare.cli.terminal import count, print_report, styled, wrapped
 from trysquare.core.errors import ConfigurationError, ToolError, TrysquareError
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.core.untrusted import one_line
+from trysquare.settings import Settings
 from trysquare.store import project_state, user_state
 from trysquare.store.database import open_database
 from trysquare.store.location import FILE
@@ -47,6 +49,7 @@ EXTRAS = {
     "otel": "opentelemetry-sdk",
     "postgres": "psycopg",
     "pydantic-ai": "pydantic-ai-slim",
+    "search": "numpy",
 }
 """Extras, and for each the package that shows whether it is installed."""
 _PROGRAMS = {
@@ -116,7 +119,7 @@ def _examine(arguments: argparse.Namespace) -> list[Finding]:
     except TrysquareError as error:
         wrong = partial(Finding, group="server", name="configuration", state="broken")
         return [*findings, wrong(detail=str(error), fix="fix the configuration")]
-    findings += check_state(loaded.settings.project)
+    findings += [*check_state(loaded.settings.project), check_search(loaded.settings)]
     command = [*install.server_command(), "serve", *install.server_options(arguments, loaded)]
     findings += [_try_version(command, protocol) for protocol in VERSIONS]
     return findings + check_clients(loaded.settings.project)
@@ -177,6 +180,26 @@ def _program(name: str) -> Finding:
     except (OSError, subprocess.TimeoutExpired) as error:
         return made(state="absent", detail=f"{path} does not run: {error}")
     return made(state="ok", detail=next(iter(output.strip().splitlines()), "?"))
+
+
+def check_search(settings: Settings, env: Mapping[str, str] = os.environ) -> Finding:
+    """Which encoder searches use, or why they compare words alone; asks it for one vector."""
+    own, made = settings.search, partial(Finding, group="server", name="search")
+    try:
+        vectors = search_vectors(settings, env)
+    except ConfigurationError as error:
+        return made(state="broken", detail=str(error), fix="fix the configuration")
+    if vectors is None:
+        if own.encoder == "off":
+            return made(state="ok", detail="by words alone: `search.encoder` is off")
+        return made(state="absent", detail="by words alone: no encoder", fix="trysquare models install minilm")
+    vectors.request(["rename a file"])
+    if not vectors.wait(_SECONDS):
+        why = vectors.problem or f"no answer in {_SECONDS} seconds"
+        fix = "trysquare models check minilm" if own.embeddings_url is None else f"curl {own.embeddings_url}/models"
+        return made(state="broken", detail=f"by words alone: {why}", fix=fix)
+    by = "minilm" if own.embeddings_url is None else f"{own.embeddings_model} at {own.embeddings_url}"
+    return made(state="ok", detail=f"by words and meaning: {by}")
 
 
 def check_state(project: Path) -> list[Finding]:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trysquare.app import App, open_app
-from trysquare.catalog.descriptions import compact_description, definition_tokens
-from trysquare.catalog.toolset import listed
+from trysquare.catalog.descriptions import compact_description, definition_tokens, usage_line
+from trysquare.catalog.search import HOW_TO_ASK, ToolIndex, doubts, server_of
+from trysquare.catalog.toolset import CATALOG_TOOLSET, listed
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import JSON, add_shared_options
 from trysquare.cli.source import HEADER, SERVER, load_source, remote_target, terminal_client
 from trysquare.cli.terminal import count, print_report, print_table
-from trysquare.core.json import one_line_json
+from trysquare.core.json import JsonObject, one_line_json
+from trysquare.core.result import Result
+from trysquare.core.signature import PassthroughArguments
 from trysquare.core.tokens import count_tokens
 from trysquare.core.tool import Tool
+from trysquare.search import default_vectors
 
 if TYPE_CHECKING:
     from trysquare.client import Client
+    from trysquare.core.context import CallContext
+    from trysquare.gateway.models import ToolDefinition
+
+_VECTOR_SECONDS = 2.0
+"""How long the answer to `--find` may wait for vectors, most of which are stored."""
 
 
 async def list_tools(arguments: argparse.Namespace) -> None:
@@ -26,13 +35,60 @@ async def list_tools(arguments: argparse.Namespace) -> None:
     target = remote_target(arguments, arguments.source)
     if target is not None:
         async with terminal_client(target) as client:
-            await _list_remote(client, json=arguments.json)
+            if arguments.find is not None:
+                _print_found(map(_as_tool, await client.list_tools()), arguments.find, json=arguments.json)
+            else:
+                await _list_remote(client, json=arguments.json)
         return
     loaded = load_source(arguments, arguments.source)
     async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
         await app.wait_ready()
+        if arguments.find is not None:
+            usable = [tool for tool in app.toolset.tools() if tool.metadata.toolset != CATALOG_TOOLSET]
+            _print_found(usable, arguments.find, json=arguments.json)
+            return
         shown = app.toolset.tools() if arguments.all else listed(app.toolset, app.profiles)
         print_report(_as_json(app, shown), lambda: _print(app, shown), json=arguments.json)
+
+
+def _print_found(tools: Iterable[Tool], query: str, *, json: bool) -> None:
+    """Print the tools nearest to a query, as `find_tools` returns them to a model."""
+    vectors = default_vectors()
+    index = ToolIndex(tools, vectors=vectors)
+    matches = index.search(query)
+    # The answer is computed once, so it may wait for vectors that are stored already, and no longer.
+    if vectors is not None and vectors.wait(_VECTOR_SECONDS):
+        matches = index.search(query)
+    report = [
+        {
+            "name": one.tool.name,
+            "server": server_of(one.tool),
+            "fit": one.fit,
+            "signature": usage_line(one.tool.name, one.tool.input_schema),
+            "description": _first_line(one.tool.description),
+        }
+        for one in matches
+    ]
+
+    def show() -> None:
+        rows = [(row["name"], row["server"], row["fit"], row["description"]) for row in report]
+        print_table(("TOOL", "SERVER", "FIT", "PURPOSE"), rows)
+        if not report:
+            print("\nThere are no tools.")
+        elif doubts(matches):
+            print(f"\n{doubts(matches)} Ask with {HOW_TO_ASK}.")
+
+    print_report(report, show, json=json)
+
+
+def _as_tool(remote: ToolDefinition) -> Tool:
+    """A tool of another server, to be found and not called."""
+
+    async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
+        raise NotImplementedError
+
+    arguments = PassthroughArguments(wire=remote.input_schema)
+    return Tool(name=remote.name, title=remote.title, description=remote.description, arguments=arguments, call=call)
 
 
 async def _list_remote(client: Client, *, json: bool) -> None:
@@ -124,9 +180,14 @@ def _first_line(text: str) -> str:
 
 
 _ALL = option("--all", action="store_true", help="show every callable tool, listed or not")
+_FIND = option("--find", metavar="TEXT", help="show the callable tools nearest to a text, each likely or unsure")
 COMMAND = Command(
     list_tools,
-    (SERVER, _ALL, JSON, HEADER, add_shared_options),
+    (SERVER, _ALL, _FIND, JSON, HEADER, add_shared_options),
     takes_command=True,
-    examples=("trysquare list server.py", "trysquare list -- npx -y @modelcontextprotocol/server-everything"),
+    examples=(
+        "trysquare list server.py",
+        'trysquare list server.py --find "rename file"',
+        "trysquare list -- npx -y @modelcontextprotocol/server-everything",
+    ),
 )

@@ -9,6 +9,7 @@ from trysquare.cli.options import JSON
 from trysquare.cli.terminal import print_listing
 from trysquare.core.errors import ToolError
 from trysquare.models.local import install
+from trysquare.search.vectors import models_folder
 
 
 def _list(arguments: argparse.Namespace) -> None:
@@ -17,7 +18,7 @@ def _list(arguments: argparse.Namespace) -> None:
         for model in install.KNOWN.values()
     ]
     report, headings = [_entry(model) for model in install.KNOWN.values()], ("NAME", "INSTALLED", "SIZE", "ABOUT")
-    then = f"Models are stored in {install.models_folder()}. Use one with --model local:NAME."
+    then = f"Models are stored in {models_folder()}. Use one with --model local:NAME; search uses minilm by itself."
     print_listing(report, headings, rows, json=arguments.json, then=then)
 
 
@@ -38,7 +39,12 @@ def _install(arguments: argparse.Namespace) -> None:
         print(f"{model.name} is already installed.")
         return
     path = install.install_model(model, print)
-    print(f"Installed {model.name} in {path}. Use it with --model local:{model.name}.")
+    use = (
+        f"Use it with --model local:{model.name}."
+        if model.convert is None
+        else "Search uses it from the next start on."
+    )
+    print(f"Installed {model.name} in {path}. {use}")
 
 
 def _is_whole(model: install.KnownModel) -> bool:
@@ -99,6 +105,7 @@ COMMAND = Command(
             "download a model's pinned weights and check every byte",
             examples=(
                 "trysquare models install smollm2-135m",
+                "trysquare models install minilm",
                 'trysquare run reviewer "Review README.md" --model local:smollm2-135m',
             ),
         ),

@@ -49,7 +49,7 @@ _TOOL: JsonObject = {
 
 # Every server's tool would pay for them in every list, and those who need them read of them.
 _UNLISTED: JsonObject = {
-    "query": _text("list: words to find tools by"),
+    "query": _text("list: action and object, to find tools by"),
     "detail": _text("list: form", enum=["schemas", "signatures", "names"]),
     "request_key": _text("execute: a repeated key sends nothing twice"),
 }
@@ -92,7 +92,12 @@ SERVER_ARGUMENTS = CallArguments(model=ServerCall, wire=_closed({"action": _ACTI
 GATEWAY_ARGUMENTS = CallArguments(
     model=GatewayCall,
     wire=_closed(
-        {"action": _ACTION, "server": _text("Of the tool"), **_TOOL, "query": _text("Words to find tools by")}
+        {
+            "action": _ACTION,
+            "server": _text("Of the tool"),
+            **_TOOL,
+            "query": _text("Action and object, to find tools by"),
+        }
     ),
 )
 
@@ -164,7 +169,8 @@ class ReadCall(ToolArguments):
 class ListCall(ToolArguments):
     """Which of a server's tools to list, and in which form."""
 
-    query: str | None = Field(None, description="Words to find tools by")
+    query: str | None = Field(None, description="Action and object in a few words, to find tools by")
+    read_only: bool = Field(False, description="Find only tools that change nothing")
     detail: Detail | None = Field(None, description="Form of the list")
     offset: int = Field(0, description="First tool of a long list", ge=0)
 

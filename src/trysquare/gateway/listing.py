@@ -39,7 +39,7 @@ _SCHEMAS_CHARACTERS = 8_000
 """Of a list in which every tool has its schema, where no form was asked for."""
 _DESCRIPTION = 4_000
 _COMBINED = ("anyOf", "oneOf", "allOf")
-_MAX_MATCHES = 8
+_MAX_MATCHES = 5
 
 
 def server_description(server: ServerEntry, tools: Sequence[str]) -> str:
@@ -215,29 +215,35 @@ class ToolFinder:
         self._offered = offered
         self._index: ToolIndex | None = None
 
-    def find(self, query: str, server: str | None = None) -> Result[Any]:
-        """The tools closest to a query, best first; of one server, if it is named."""
-        from trysquare.catalog.search import ToolIndex
+    async def find(self, query: str, server: str | None = None, *, read_only: bool = False) -> Result[Any]:
+        """The tools nearest to a query, best first; of one server, or of those that change nothing, if asked for."""
+        from trysquare.catalog.search import ASK_AGAIN, ToolIndex, doubts
 
         offered = self._offered()
         if self._index is None:
             self._index = ToolIndex()
         self._index.update(one.tool for one in offered.values())
+        await self._index.prepare(query)
         matches = self._index.search(
-            query, limit=_MAX_MATCHES, allowed=lambda tool: server in (None, offered[tool.name].server.name)
+            query,
+            limit=_MAX_MATCHES,
+            allowed=lambda tool: (
+                server in (None, offered[tool.name].server.name) and (tool.metadata.read_only is True or not read_only)
+            ),
         )
-        found = [offered[match.tool.name] for match in matches]
-        if not found:
+        if not matches:
             return Result.ok(
                 list[JsonObject](),
-                message="No server has listed a tool yet.",
+                message="No tool is declared to change nothing." if read_only else "No server has listed a tool yet.",
                 instruction="List the servers with action=list, then list the tools of one.",
             )
         named = "" if server else "server, "
+        found = [(offered[match.tool.name], match) for match in matches]
         return Result.ok(
-            [{"server": one.server.name, **brief(one.definition)} for one in found],
+            [{"server": one.server.name, "fit": match.fit, **brief(one.definition)} for one, match in found],
+            message=doubts(matches),
             instruction=f"If one of these tools fits, run it with action=execute, {named}tool_name and tool_inputs."
-            " If none does, search again with the action and its object in the words of a tool's description.",
+            f" If none does, {ASK_AGAIN}.",
         )
 
 

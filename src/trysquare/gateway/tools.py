@@ -155,12 +155,10 @@ async def _list(
 
             raise unknown_tool(servers, server, call.tool_name, call.tool_inputs, builder)
         return listing.tool_listing(server, found, call.detail or "schemas")
-    wanted: ListCall = _in_inputs(
-        calling.LIST_ARGUMENTS, call, builder, lambda inputs: builder.list(tool_inputs=inputs)
-    )
+    wanted = _list_call(call, builder)
     definitions = await servers.definitions(server)
     if query := call.query or wanted.query:
-        return finder.find(query, server.name)
+        return await finder.find(query, server.name, read_only=wanted.read_only)
     shown = partial(
         listing.listing,
         server,
@@ -173,15 +171,22 @@ async def _list(
     return await run_in_thread(shown) if len(definitions) > _LONG_LIST else shown()
 
 
+def _list_call(call: ServerCall, builder: CallBuilder) -> ListCall:
+    return _in_inputs(calling.LIST_ARGUMENTS, call, builder, lambda inputs: builder.list(tool_inputs=inputs))
+
+
 async def _over_all(
     servers: GatewayService, finder: listing.ToolFinder, call: GatewayCall, context: CallContext
 ) -> Result[Any]:
+    builder = CallBuilder(GATEWAY)
     if call.action == "read":
-        builder = CallBuilder(GATEWAY)
         return await _read(servers, _read_call(call, builder), context, builder.read)
     if call.action == "execute":
         return await _by_tool_alone(servers, finder, call, context)
-    return finder.find(call.query) if call.query else listing.servers_listing(servers.entries, servers.names)
+    wanted = _list_call(call, builder)
+    if query := call.query or wanted.query:
+        return await finder.find(query, read_only=wanted.read_only)
+    return listing.servers_listing(servers.entries, servers.names)
 
 
 async def _by_tool_alone(

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ from trysquare.guide.config import GuideConfig, GuideFile, Limits, PresetEntry
 from trysquare.guide.documents import Category, Collection, Document, DocumentId, as_suggestion, folded, read_document
 from trysquare.guide.flags import FlagValue, Resolved, resolve
 from trysquare.guide.library import Library, Problem
-from trysquare.search.fulltext import FullTextIndex, excerpt
+from trysquare.search.fulltext import excerpt
+from trysquare.search.index import SearchIndex, lead
+from trysquare.search.tokenize import split_words
+from trysquare.search.vectors import default_vectors
 from trysquare.store.content import RegisteredProject, StoredDocuments, StoredFlags, StoredProjects
 from trysquare.store.database import Transactions
 
@@ -28,6 +32,8 @@ class Hit:
 
     document: Document
     excerpt: str
+    likely: bool
+    """Whether it probably is about the subject; else it is only the nearest there is."""
 
 
 class ContentSearch:
@@ -38,20 +44,19 @@ class ContentSearch:
         self._lock = threading.Lock()
         self._version: tuple[int, ...] | None = None
         self._documents: dict[str, Document] = {}
-        self._index = FullTextIndex()
+        self._index = SearchIndex(default_vectors())
 
     def find(self, query: str, *, limit: int = 10) -> list[Hit]:
-        """Return the documents that share a term with the query, best first."""
+        """Return the nearest documents, best first: by words, and by meaning where an encoder is installed."""
         with self._lock:
             self._update()
-            ranked = sorted(self._index.scores(query).items(), key=lambda found: (-found[1], found[0]))
-            best = [self._documents[id] for id, _ in ranked[:limit]]
-        return [Hit(document=document, excerpt=excerpt(document.text, query)) for document in best]
+            best = [(self._documents[one.id], one.likely) for one in islice(self._index.rank(query), limit)]
+        return [Hit(document=each, excerpt=excerpt(each.text, query), likely=likely) for each, likely in best]
 
     def close(self) -> None:
         """Drop the index; a later search builds it again."""
         with self._lock:
-            self._version, self._documents, self._index = None, {}, FullTextIndex()
+            self._version, self._documents, self._index = None, {}, SearchIndex(default_vectors())
 
     def _update(self) -> None:
         if self._content.version() == self._version:
@@ -62,7 +67,9 @@ class ContentSearch:
             self._index.remove(id)
         for id, document in present.items():
             if self._documents.get(id) != document:
-                self._index.put(id, _fields(document))
+                name = " ".join(split_words(f"{document.id.category} {document.id.name} {document.title or ''}"))
+                about = f"{document.description or ''} {lead(document.text)}".strip()
+                self._index.put_row(id, _fields(document), name=name, text=about)
         # The version is read again: reading the content may itself have noticed changes.
         self._documents, self._version = present, self._content.version()
 

@@ -213,6 +213,26 @@ class ModelsSettings(Section):
     completion_price: float | None = Field(default=None, description="Price of a million completion tokens", ge=0)
 
 
+class SearchSettings(Section):
+    """Search for tools and documents."""
+
+    encoder: Literal["auto", "off"] = Field(
+        default="auto",
+        description="`auto` also compares meanings, with `embeddings_url` or the installed minilm; `off` words alone",
+    )
+    embeddings_url: str | None = Field(
+        default=None,
+        description="URL of an OpenAI-compatible API whose `/embeddings` is the encoder",
+        pattern="^https?://",
+    )
+    embeddings_model: str | None = Field(default=None, description="Name of the model there", min_length=1)
+    key_variable: str = Field(
+        default="OPENAI_API_KEY",
+        description="Environment variable with the API key for it, if it takes one",
+        pattern="^[A-Za-z_][A-Za-z0-9_]*$",
+    )
+
+
 class ContentSettings(Section):
     """Content tools of the workbench."""
 
@@ -316,6 +336,7 @@ class Settings(Section):
     server: ServerSettings = Field(default_factory=lambda: ServerSettings(), description="Server info")
     http: HttpSettings = Field(default_factory=lambda: HttpSettings(), description="Streamable HTTP")
     models: ModelsSettings = Field(default_factory=lambda: ModelsSettings(), description="Access to models")
+    search: SearchSettings = Field(default_factory=lambda: SearchSettings(), description="Search for tools")
     content: ContentSettings = Field(default_factory=lambda: ContentSettings(), description="Content tools")
     limits: LimitSettings = Field(default_factory=lambda: LimitSettings(), description="Limits of calls and results")
     lint: LintSettings = Field(default_factory=lambda: LintSettings(), description="Rules of `trysquare check`")

@@ -28,7 +28,7 @@ from trysquare.grammar import (
     shape_rules,
 )
 from trysquare.grammar.calls.walk import Piece
-from trysquare.models.local.install import find_known, weights_file
+from trysquare.models.local.install import find_language_model, weights_file
 from trysquare.models.local.vocabulary import Vocabulary, read_gguf_header, read_vocabulary
 from trysquare.models.sampling import Preset, SafetyFilter
 from trysquare.settings.model import ModelsSettings
@@ -311,7 +311,7 @@ def local_vocabulary(spec: str) -> Vocabulary:
             instruction="Set `model` to local:NAME.",
         )
     is_file = name.endswith(".gguf") or os.sep in name
-    path = Path(name).expanduser() if is_file else weights_file(find_known(name).name)
+    path = Path(name).expanduser() if is_file else weights_file(find_language_model(name).name)
     return read_vocabulary(read_gguf_header(path))
 
 

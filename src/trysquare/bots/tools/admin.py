@@ -16,7 +16,7 @@ from trysquare.bots.workflow.conflicts import Notices
 from trysquare.bots.workflow.machine import INITIALIZE, Position, RunState, StateConflict
 from trysquare.bots.workflow.runs import Loaded
 from trysquare.bots.workflow.state_file import MAIN
-from trysquare.catalog.search import ToolIndex
+from trysquare.catalog.search import ASK_AGAIN, ToolIndex, doubts
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError, ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject
@@ -34,7 +34,7 @@ class Finder:
         self._tools = tools
         self._index = ToolIndex()
 
-    def find(self, bot: LiveBot, parameters: Parameters) -> Result[Any]:
+    async def find(self, bot: LiveBot, parameters: Parameters) -> Result[Any]:
         """The best matches for a query, and the call of the first."""
         query = parameters.given.get("query")
         if not isinstance(query, str) or not query.strip():
@@ -42,11 +42,15 @@ class Finder:
                 "`query` is missing.", instruction='Describe the task: {"parameters": {"query": "gather context"}}.'
             )
         self._index.update(self._tools())
-        found = [match.tool for match in self._index.search(query, limit=_MAX_FOUND)]
-        listed = [{"tool": tool.name, "about": tool.description.splitlines()[0]} for tool in found]
-        best = found[0].name if found else tool_name(bot.name, TOOL)
+        await self._index.prepare(query)
+        found = self._index.search(query, limit=_MAX_FOUND)
+        listed = [
+            {"tool": one.tool.name, "fit": one.fit, "about": one.tool.description.splitlines()[0]} for one in found
+        ]
+        best = found[0].tool.name if found else tool_name(bot.name, TOOL)
         return Result.ok(
-            message=None if found else "No tool matches; `next` continues at the current action.",
+            message=doubts(found) if found else "No tool matches; `next` continues at the current action.",
+            instruction=f"If none fits, {ASK_AGAIN}." if doubts(found) else None,
             next={"tool": tool_name(bot.name, DO), "arguments": parameters.repeated(tool=best)},
             fields={"status": "completed", "data": {"tools": listed}},
         )

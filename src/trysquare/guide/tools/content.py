@@ -234,12 +234,15 @@ def content_tools(projects: Projects) -> list[Tool]:
         return _delivered(project, fetched, held, warnings, context)
 
     def search_content(args: SearchContent) -> Result[Any]:
-        """Find documents by the words in them."""
+        """Find documents by what they are about."""
         project = projects.get(args.project)
         hits = project.search.find(args.query, limit=args.limit)
         if not hits:
             return answer(project, [], message="No document contains any of these words.")
-        found = [{**_list_entry(hit.document), "excerpt": hit.excerpt} for hit in hits]
+        found = [
+            {**_list_entry(hit.document), "fit": "likely" if hit.likely else "unsure", "excerpt": hit.excerpt}
+            for hit in hits
+        ]
         first = {"expression": ",".join(expression_for(hit.document.id) for hit in hits[:3]), "project": project.name}
         return answer(project, found, next={"tool": "get_content", "arguments": first})
 

@@ -17,7 +17,7 @@ from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
 from trysquare.models.base import ModelOptions, ModelRequest, ModelResponse, Walk, plain_turns, read_constrained_calls
 from trysquare.models.local.decoding import Decoder, Rollback
-from trysquare.models.local.install import find_known, weights_file
+from trysquare.models.local.install import find_language_model, weights_file
 from trysquare.models.local.runtime import Runtime, give_back, load
 
 _LLGUIDANCE = "%llguidance {}\n"
@@ -136,5 +136,5 @@ def _locate(name: str, env: Mapping[str, str]) -> tuple[Path, int | None]:
     """The weights file, and the context length where it is known."""
     if name.endswith(".gguf") or os.sep in name:
         return Path(name).expanduser(), None
-    known = find_known(name)
+    known = find_language_model(name)
     return weights_file(known.name, env), known.context_tokens

