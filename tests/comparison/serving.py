@@ -94,8 +94,7 @@ async def reload(folder: Path) -> None:
     source = written(folder)
     async with open_reloading([str(source)], project=folder) as toolset:
         changes: asyncio.Queue[str] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-        toolset.subscribe(lambda change: loop.call_soon_threadsafe(changes.put_nowait, change))
+        toolset.subscribe(changes.put_nowait)
         written(folder, SERVER.replace("def greet(", "def salute("))
         while await changes.get() != "tools":
             pass
