@@ -203,8 +203,8 @@ def test_the_public_names_are_these() -> None:
     assert trysquare.__all__ == [
         "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent",
         "DeclarationError", "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example",
-        "ExtMcpToolDecorator", "File", "Image", "Middleware", "Principal", "Prompt", "PromptArgument", "PromptMessage",
-        "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result",
+        "ExtMcpToolDecorator", "File", "Icon", "Image", "Middleware", "Principal", "Prompt", "PromptArgument",
+        "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result",
         "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "ToolResult", "Tools",
         "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "wait_for",
     ]  # fmt: skip

@@ -21,7 +21,7 @@ MAX_CALLERS = 10_000
 def rate_limit(calls: int, seconds: float) -> Middleware:
     """Refuse a caller's calls beyond `calls` in `seconds`, all tools together. A call that waits for consent counts.
 
-    Calls come back evenly (token bucket), so that a caller who paused may make `calls` at once. Callers are told apart
+    Calls come back evenly (token bucket), so that a caller who paused may make `calls` at once. Callers are distinguished
     by their principal: over stdio there is one.
     """
     if calls < 1 or seconds <= 0:
