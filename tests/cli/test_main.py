@@ -67,7 +67,7 @@ def test_a_misspelt_command_names_the_nearest(run: Run) -> None:
         (["list", "--profil", "levels"], "unknown option `--profil`; did you mean `--profile`?"),
         (["list", "--tool=a:b"], "unknown option `--tool`; did you mean `--tools`?"),
         (["config", "--zzzz"], "unknown option `--zzzz`"),
-        (["check", "word"], "unexpected argument `word`"),
+        (["config", "word"], "unexpected argument `word`"),
         (["list", "--tools"], "--tools: a value is missing"),
         (["call"], "missing argument NAME"),
         (["call", "add", "--a", "1"], "unknown option `--a`. Write an argument of the tool as a=VALUE."),

@@ -12,7 +12,8 @@ from trysquare.catalog import ProfileChoice
 from trysquare.catalog.lint.base import Finding, LintOptions
 from trysquare.catalog.lint.engine import lint
 from trysquare.cli.command import Command
-from trysquare.cli.options import JSON, add_shared_options, load_and_log
+from trysquare.cli.options import JSON, add_shared_options
+from trysquare.cli.source import SOURCE, load_source
 from trysquare.cli.terminal import count, print_report, styled
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.toolset import StaticToolset, Toolset
@@ -24,10 +25,12 @@ COLOURS = {"error": "red", "warning": "yellow", "advice": "blue"}
 
 async def check(arguments: argparse.Namespace) -> int:
     """Lint the tools; 1 if there are errors, or warnings with --strict."""
-    loaded = load_and_log(arguments)
+    loaded = load_source(arguments, arguments.source)
     async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
         if not app.plain.tools():
-            raise ConfigurationError("no tools to check.", where="check", hint="Name some with --tools.")
+            raise ConfigurationError(
+                "no tools to check.", where="check", hint="Name a file or module: trysquare check server.py."
+            )
         # Those whose texts you can change: not the tools of servers behind the gateway.
         tools = [tool for tool in app.toolset.tools() if tool.metadata.toolset != "gateway" and not tool.reads_pages]
         own = StaticToolset(tools, prompts=app.toolset.prompts())
@@ -65,6 +68,6 @@ def _print(toolset: Toolset, findings: Sequence[Finding], *, strict: bool) -> No
 
 COMMAND = Command(
     check,
-    (JSON, add_shared_options),
-    examples=("trysquare check --tools my_module:tools", "trysquare check --tools my_module:tools --strict --json"),
+    (SOURCE, JSON, add_shared_options),
+    examples=("trysquare check server.py", "trysquare check package.module:tools --strict --json"),
 )

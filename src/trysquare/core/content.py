@@ -6,6 +6,7 @@ import base64
 import io
 import mimetypes
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,30 +19,31 @@ from trysquare.core.errors import DeclarationError, ErrorCode, ToolError
 MAX_FILE_BYTES = 64 * 1024 * 1024
 """Limit on a file that becomes a content block: it is sent in one message."""
 BINARY = "application/octet-stream"
-_MAGIC: tuple[tuple[int, bytes, str], ...] = (
-    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
-    (0, b"\xff\xd8\xff", "image/jpeg"),
-    (0, b"GIF8", "image/gif"),
-    (8, b"WEBP", "image/webp"),
-    (4, b"ftypavif", "image/avif"),
-    (0, b"II*\x00", "image/tiff"),
-    (0, b"MM\x00*", "image/tiff"),
-    (8, b"WAVE", "audio/wav"),
-    (0, b"ID3", "audio/mpeg"),
-    (0, b"\xff\xfb", "audio/mpeg"),
-    (0, b"OggS", "audio/ogg"),
-    (0, b"fLaC", "audio/flac"),
-    (4, b"ftypM4A", "audio/mp4"),
-    (0, b"%PDF-", "application/pdf"),
-    (0, b"PK\x03\x04", "application/zip"),
-    (0, b"\x1f\x8b", "application/gzip"),
+_FORMATS = tuple(
+    (re.compile(beginning, re.DOTALL), kind)
+    for beginning, kind in (
+        (rb"\x89PNG\r\n\x1a\n", "image/png"),
+        (rb"\xff\xd8\xff", "image/jpeg"),
+        (rb"GIF8[79]a", "image/gif"),
+        (rb"RIFF.{4}WEBP", "image/webp"),
+        (rb".{4}ftypavif", "image/avif"),
+        (rb"II\*\x00|MM\x00\*", "image/tiff"),
+        (rb"RIFF.{4}WAVE", "audio/wav"),
+        (rb"ID3[\x02-\x04]|\xff[\xfb\xf3\xf2]", "audio/mpeg"),
+        (rb"OggS\x00", "audio/ogg"),
+        (rb"fLaC\x00", "audio/flac"),
+        (rb".{4}ftypM4A", "audio/mp4"),
+        (rb"%PDF-[12]\.", "application/pdf"),
+        (rb"PK\x03\x04", "application/zip"),
+        (rb"\x1f\x8b", "application/gzip"),
+    )
 )
-"""First bytes of common formats, and where they stand."""
+"""How the data of common formats begins. A text must not look like one of them."""
 
 
 def detected_type(data: bytes) -> str | None:
     """The media type that the first bytes of some data show; None if they show none."""
-    return next((kind for start, magic, kind in _MAGIC if data[start : start + len(magic)] == magic), None)
+    return next((kind for beginning, kind in _FORMATS if beginning.match(data)), None)
 
 
 class _Binary:
@@ -62,6 +64,8 @@ class _Binary:
     ) -> None:
         """Give `path`, or `data` as bytes (or as base64 text). `format="png"` is short for the media type."""
         held, name = _held(type(self).__name__, path, data)
+        if not held:
+            raise ToolError(f"The {self.kind} is empty{f' ({name})' if name else ''}: it has no data to show.")
         self.mime_type = self._type_of(held, name, format) if mime_type is None else mime_type
         self.data = held if isinstance(held, str) else base64.b64encode(held).decode()
 
@@ -197,10 +201,10 @@ def content_of(value: Any) -> Content | None:
     # Nobody can return a picture of a library that is not loaded.
     pillow: Any = sys.modules.get("PIL.Image")
     if pillow is not None and isinstance(value, pillow.Image):
-        return _drawn(value.save, "PNG")
+        return _saved(value)
     figures: Any = sys.modules.get("matplotlib.figure")
     if figures is not None and isinstance(value, figures.Figure):
-        return _drawn(value.savefig, "png")
+        return _drawn(value.savefig)
     return None
 
 
@@ -209,12 +213,23 @@ def _of_bytes(data: bytes) -> Content | None:
     kind = detected_type(data)
     if kind is not None and kind.startswith(("image/", "audio/")):
         return (Image if kind.startswith("image/") else Audio)(data=data, mime_type=kind)
-    return None if _text_in(data) is not None else File(data=data, mime_type=kind or BINARY)
+    return None if kind is None and _text_in(data) is not None else File(data=data, mime_type=kind or BINARY)
 
 
-def _drawn(save: Callable[..., Any], format: str) -> Image:
+def _saved(picture: Any) -> Image:
+    """A picture of Pillow. Modes that PNG does not have, such as CMYK, become RGB."""
+    try:
+        return _drawn(picture.save)
+    except OSError:
+        return _drawn(picture.convert("RGBA").save)
+
+
+def _drawn(save: Callable[..., Any]) -> Image:
     file = io.BytesIO()
-    save(file, format=format)
+    try:
+        save(file, format="png")
+    except ValueError as error:
+        raise ToolError(f"The picture cannot be drawn: {error}.") from error
     return Image(data=file.getvalue(), mime_type="image/png")
 
 
@@ -232,6 +247,8 @@ def _held(
     """The data, and the name of the file that it is from."""
     if (path is None) == (data is None):
         raise DeclarationError(f"{made} takes either a path or `data`.")
+    if isinstance(path, (bytes, bytearray, memoryview)):
+        raise DeclarationError(f"{made} takes bytes by name: `{made}(data=…)`.")
     if path is None:
         return (data, None) if isinstance(data, str) else (bytes(cast(bytes, data)), None)
     file = Path(path).expanduser()

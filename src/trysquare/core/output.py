@@ -46,6 +46,7 @@ RESULT = "result"
 _UNWRAP = "x-fastmcp-wrap-result"
 """The word of FastMCP's client for it: with it the client gives its user the value itself."""
 _SHORT = (int, float, bool, type(None), complex, datetime.date, datetime.time, datetime.timedelta, uuid.UUID)
+_PLAIN = (str, bool, int, float)
 _SAYS_NOTHING = (Any, object, None, type(None), inspect.Signature.empty, bytes, bytearray, memoryview)
 _STREAMS = (
     collections.abc.Iterator, collections.abc.Iterable, collections.abc.Generator, collections.abc.AsyncIterator,
@@ -67,8 +68,8 @@ class Output:
         self._annotation = _plain(annotation)
         self.is_short = _is_short(self._annotation)
         """Whether no value of the type is long."""
-        self.exact: type[Any] | None = self._annotation if self._annotation in (str, bool) else None
-        """A type of which every value fits and needs no look."""
+        self.exact: type[Any] | None = self._annotation if self._annotation in _PLAIN else None
+        """A type of which a value that is JSON fits."""
 
     @classmethod
     def listed(cls, schema: JsonObject) -> Output:
@@ -84,6 +85,7 @@ class Output:
         if found is None or any("$defs" in part for part in objects_in(list(found.values()))):
             # A type that refers to itself inside one that only we can read: no place where its name means the same.
             return None
+        # Compact first: a default of null means that an argument may be left out, but a result has the null in it.
         compact = normalize_schema(_compact(found))
         definitions = compact.pop("$defs", None)
         if (reference := compact.get("$ref")) is not None:
@@ -97,6 +99,11 @@ class Output:
     def wraps(self) -> bool:
         """Whether a value stands in the structured content under `result`."""
         return self.schema is not None and _UNWRAP in self.schema
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Any] | None:
+        """What reads a value as the type; None for types that pydantic does not know."""
+        return _adapter(self._annotation)
 
     @cached_property
     def validator(self) -> SchemaValidator:
@@ -115,14 +122,31 @@ def as_result(name: str, returned: Any, output: Output) -> Result[Any]:
     result = cast(Result[Any], returned) if isinstance(returned, Result) else Result(success=True, value=returned)
     if not result.success or result.raw is not None or result.relayed is not None or result.structured is not None:
         return result
-    result = _with_blocks(result)
+    shown = _with_blocks(result)
     if output.schema is None:
-        return result
+        return shown
     blocks: list[Content] = []
-    structured = output.structured(result.value, blocks)
+    # In place of what has become content, the structured content has its name.
+    has_become = shown.value is None and result.value is not None
+    structured = output.structured(_names(result.value) if has_become else shown.value, blocks)
     if output.validator.fits(structured):
-        return replace(result, structured=structured, content=(*blocks, *result.content))
+        if returned is shown.value and not blocks:
+            return Result(success=True, value=shown.value, structured=structured)
+        return replace(shown, structured=structured, content=shown.content if has_become else (*blocks, *shown.content))
+    result = shown if has_become else replace(shown, content=(*blocks, *shown.content))
+    read = _read_as(output, result.value)
+    if read is not None and output.validator.fits(again := output.structured(read, [])):
+        return replace(result, value=read, structured=again)
     return _misfit(name, result, output, structured)
+
+
+def _read_as(output: Output, value: Any) -> Any:
+    """The JSON of a value that can be read as the type, such as a `dict` for a model with defaults; None for others."""
+    try:
+        adapter = output.adapter
+        return adapter and adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True)
+    except ValueError:
+        return None
 
 
 def _misfit(name: str, result: Result[Any], output: Output, structured: JsonObject) -> Result[Any]:
@@ -153,7 +177,9 @@ def _with_blocks(result: Result[Any]) -> Result[Any]:
         blocks = _flat(items)
         if not any(isinstance(block, BLOCKS) for block in blocks):
             return result
-        return replace(result, value=None, content=(*map(_as_block, blocks), *result.content))
+        inner: list[Content] = []
+        content = [_as_block(block, inner) for block in blocks]
+        return replace(result, value=None, content=(*content, *inner, *result.content))
     if (block := content_of(value)) is not None:
         return replace(result, value=None, content=(block, *result.content))
     return replace(result, value=bytes(cast(bytes, value)).decode()) if isinstance(value, _BYTES) else result
@@ -181,10 +207,18 @@ def _flat(items: list[Any]) -> list[Any]:
     return flat
 
 
-def _as_block(item: Any) -> Content:
+def _names(value: Any) -> Any:
+    """A value that is content, or a list with some, with names in place of pictures and files."""
+    if isinstance(value, (list, tuple)):
+        return [_names(item) for item in cast(list[Any], value)]
+    block = content_of(value)
+    return value if block is None else str(block)
+
+
+def _as_block(item: Any, inner: list[Content]) -> Content:
     if isinstance(item, BLOCKS):
         return item
-    plain = jsonable(item)
+    plain = jsonable(item, inner)
     return Text(text=plain if isinstance(plain, str) else dump_json(plain))
 
 
@@ -210,7 +244,7 @@ def _is_short(annotation: Any) -> bool:
 
 def _schema_of(annotation: Any) -> JsonObject | None:
     """The schema of a type; None where it says nothing or has none."""
-    if annotation in _SAYS_NOTHING or annotation is Result or _has_blocks(annotation) or _may_hold_blocks(annotation):
+    if annotation in _SAYS_NOTHING or annotation is Result or _has_blocks(annotation):
         return None
     if (plain := annotation_schema(annotation)) is not None:
         return plain
@@ -221,7 +255,9 @@ def _schema_of(annotation: Any) -> JsonObject | None:
         return _schema_of(members[0])
     if (known := _pydantic_schema(annotation)) is not None:
         return known
-    if origin in _LISTS and len(members) <= 3:
+    if origin in _STREAMS and members:
+        return _schema_of(list[members[0]])
+    if origin in _LISTS:
         items = _schema_of(_plain(members[0])) if members else None
         return {"type": "array", "items": items} if items else {"type": "array"}
     if origin in _OBJECTS:
@@ -248,11 +284,25 @@ def _typed_dict(annotation: Any) -> JsonObject:
 
 
 def _pydantic_schema(annotation: Any) -> JsonObject | None:
+    adapter = _adapter(annotation)
     try:
-        return _without_docstrings(TypeAdapter(annotation).json_schema(mode="serialization"))
-    except (PydanticSchemaGenerationError, PydanticUserError, NameError, TypeError, ValueError) as error:
-        logger.debug("No output schema for %r: %s", annotation, str(error).split("\n", 1)[0])
-        return None
+        return adapter and _without_docstrings(adapter.json_schema(mode="serialization"))
+    except _UNKNOWN as error:
+        return _unknown(annotation, error)
+
+
+_UNKNOWN = (PydanticSchemaGenerationError, PydanticUserError, NameError, TypeError, ValueError)
+
+
+def _adapter(annotation: Any) -> TypeAdapter[Any] | None:
+    try:
+        return TypeAdapter(annotation)
+    except _UNKNOWN as error:
+        return _unknown(annotation, error)
+
+
+def _unknown(annotation: Any, error: Exception) -> None:
+    logger.debug("No output schema for %r: %s", annotation, str(error).split("\n", 1)[0])
 
 
 def _has_blocks(annotation: Any) -> bool:
@@ -260,12 +310,6 @@ def _has_blocks(annotation: Any) -> bool:
     if isinstance(annotation, type) and get_origin(annotation) is None:
         return _may_be_block(annotation) and annotation not in (list, tuple) and not hasattr(annotation, "_fields")
     return any(map(_has_blocks, get_args(annotation)))
-
-
-def _may_hold_blocks(annotation: Any) -> bool:
-    """Whether a type is a list that does not say of what: pictures and files may be in it."""
-    origin = get_origin(annotation) or annotation
-    return origin in (*_LISTS, tuple) and all(member in (Any, object, ...) for member in get_args(annotation))
 
 
 def _without_docstrings(schema: JsonObject) -> JsonObject:

@@ -6,6 +6,7 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
+from math import isfinite
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel
@@ -196,6 +197,7 @@ class Result(Generic[T]):
 
 
 _BARE = {"success": True}
+_NULL = {"result": None}
 NO_VALUE = "Done. The tool returned no value."
 
 
@@ -210,10 +212,10 @@ def envelope_of(result: Result[Any], blocks: list[Content] | None = None) -> Jso
     """Everything of a result as one JSON object; pictures and bytes inside its value are added to `blocks`."""
     envelope: JsonObject = {"success": result.success}
     if result.value is not None:
-        envelope["value"] = jsonable(result.value, blocks)
+        envelope["value"] = _plain(result, blocks)
     elif result.raw is not None:
         envelope["value"] = read_json(result.raw)
-    elif result.structured is not None:
+    elif result.structured == _NULL:
         # The declared type has a null, and this is it.
         envelope["value"] = None
     if not result.success:
@@ -222,6 +224,20 @@ def envelope_of(result: Result[Any], blocks: list[Content] | None = None) -> Jso
     for name, part in result.fields.items():
         envelope[name] = jsonable(part, blocks)
     return envelope
+
+
+def _plain(result: Result[Any], blocks: list[Content] | None) -> Any:
+    """The value as JSON. Where it is structured content already, as a whole and without doubt, it is not made again."""
+    structured = result.structured
+    if structured is not None and result.page is None:
+        if "result" not in structured:
+            return structured
+        if isinstance(result.value, _NO_OBJECTS):
+            return structured["result"]
+    return jsonable(result.value, blocks)
+
+
+_NO_OBJECTS = (str, int, float, list, tuple)
 
 
 def _failure(result: Result[Any]) -> JsonObject:
@@ -302,8 +318,11 @@ def jsonable(value: Any, blocks: list[Content] | None = None) -> Any:
     """
     if value is None or isinstance(value, bool):
         return value
-    if type(value) is str:
+    kind = cast(Any, type(value))
+    if kind is str:
         return value if value.isascii() else encodable(value)
+    if (kind is int and value.bit_length() < 64) or (kind is float and isfinite(value)):
+        return value
     found: list[Content] = [] if blocks is None else blocks
     before = len(found)
     try:

@@ -21,8 +21,8 @@ MAX_CALLERS = 10_000
 def rate_limit(calls: int, seconds: float) -> Middleware:
     """Refuse a caller's calls beyond `calls` in `seconds`, all tools together. A call that waits for consent counts.
 
-    Calls come back evenly (token bucket), so that a caller who paused may make `calls` at once. Callers are distinguished
-    by their principal: over stdio there is one.
+    Calls come back evenly (token bucket), so that a caller who paused may make `calls` at once. Callers are
+    distinguished by their principal: over stdio there is one.
     """
     if calls < 1 or seconds <= 0:
         raise ValueError(f"a rate limit needs at least one call in a positive time, not {calls} in {seconds} s")

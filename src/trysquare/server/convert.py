@@ -75,7 +75,7 @@ def result_to_wire(result: Result[Any]) -> JsonObject:
     wire: JsonObject = {"resultType": COMPLETE, "content": blocks}
     if not result.success:
         wire["isError"] = True
-    elif (structured := result.structured or _structured(result, envelope)) is not None:
+    elif (structured := _structured(result, envelope) if result.structured is None else result.structured) is not None:
         wire["structuredContent"] = structured
     if meta := _result_meta(result, envelope):
         wire["_meta"] = meta

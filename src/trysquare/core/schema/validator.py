@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -207,6 +207,15 @@ def expected_schema(problem: Problem, whole: JsonObject) -> JsonObject:
 
 
 _MOST_STEPS, _MOST_PROBLEMS = 20_000, 50
+
+
+_PLAIN: Mapping[str, frozenset[type[Any]]] = {
+    "string": frozenset({str}),
+    "integer": frozenset({int}),
+    "number": frozenset({int, float}),
+    "boolean": frozenset({bool}),
+}
+"""The types of the values of a schema that says nothing else: long lists are looked through at once."""
 
 
 class ValidationBudgetExceeded(Exception):
@@ -453,10 +462,22 @@ class _Compiler:
 
     def _from(self, keyword: str, given: Any, start: int) -> Rule:
         node = self.node(given)
-        return _all_parts(
-            keyword,
-            lambda value, budget: ((index, node, part) for index, part in enumerate(as_list(value)[start:], start)),
-        )
+        own = as_object(given)
+        plain = _PLAIN.get(str(own["type"])) if own.keys() == {"type"} else None
+
+        def parts(value: Any, budget: ValidationBudget) -> Iterator[Part]:
+            return ((index, node, part) for index, part in enumerate(as_list(value)[start:], start))
+
+        def fits(value: Any, budget: ValidationBudget) -> bool:
+            items = as_list(value)[start:]
+            if plain is not None and plain.issuperset(map(type, items)):
+                return True
+            for part in items:  # noqa: SIM110 - as in Node.fits
+                if not node.fits(part, budget):
+                    return False
+            return True
+
+        return Rule(keyword=keyword, fits=fits, parts=parts)
 
     def prefix_items(self, given: Any, schema: JsonObject) -> Rule:
         nodes = self.nodes(given)
