@@ -80,6 +80,8 @@ class App:
             title=own.title,
             version=own.version,
             instructions=own.instructions if given.instructions is None else given.instructions,
+            website=own.website,
+            icons=own.icons,
             profiles=self.profiles,
             page_size=self.settings.limits.page_size,
             call_timeout=self.settings.limits.timeout,

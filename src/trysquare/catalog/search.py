@@ -113,7 +113,7 @@ def fields_of(tool: Tool) -> Iterator[tuple[str, float]]:
     yield read_authored(tool.description).description, DESCRIPTION
     yield metadata.category or "", CATEGORY
     yield metadata.use_when or "", USE
-    yield " ".join(metadata.trigger_words), TRIGGER
+    yield " ".join((*metadata.trigger_words, *sorted(metadata.tags))), TRIGGER
     for name, schema in properties_of(tool.input_schema).items():
         yield name, PARAMETER
         choices = (choice for choice in as_list(schema.get("enum")) if isinstance(choice, str))
