@@ -7,7 +7,7 @@ DATA := $(CURDIR)/.data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-quick test-oldest test-full check fmt lint types imports bench bench-explain eval docs recording lock node servers elysia clients bfcl weights system clean
+.PHONY: help demo test test-quick test-oldest test-full check fmt lint types imports bench data bench-explain eval docs recording lock node servers elysia clients bfcl weights system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -51,6 +51,8 @@ recording: $(STAMPS)/runtime ## Record the terminal of the README again, from re
 
 bench: $(STAMPS)/dev node servers ## Measure us and the peers in one run (ARGS=--help: the sections, and how long each takes)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+data: bfcl ## Bring the public questions that `make bench` measures search on
 
 bench-explain: $(STAMPS)/dev ## Change lines of real packages by seed, and measure whether `explain` names them (ARGS=--help)
 	$(BIN)/python -m benchmarks.explain $(ARGS)

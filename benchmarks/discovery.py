@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
+from benchmarks.discovery_sets import FIRST, Entry, PublicResults, measure_public, public_tables
 from benchmarks.tables import Table
 from tests.gateway.requests.reading import (
     Kind,
@@ -47,10 +48,13 @@ class DiscoveryResults:
     ours: dict[Row, int] = field(default_factory=dict[Row, int])
     theirs: dict[Row, int] = field(default_factory=dict[Row, int])
     counts: dict[Row, int] = field(default_factory=dict[Row, int])
+    public: PublicResults = field(default_factory=PublicResults)
 
 
-def measure_discovery(results: DiscoveryResults) -> None:
+def measure_discovery(results: DiscoveryResults, *, public: bool = False) -> None:
     """Ask both for everything. There is no chance in it, so that one round is as good as many."""
+    if public and not results.public.cost:
+        measure_public(results.public, _public_answers)
     if results.counts:
         return
     servers = read_servers()
@@ -77,6 +81,7 @@ def discovery_tables(results: DiscoveryResults) -> Iterator[Table]:
             for row, count in results.counts.items()
         ]
         yield Table(title="Finding tools: ten servers behind the gateway", head=head, rows=rows)
+    yield from public_tables(results.public)
 
 
 def _rows() -> dict[Row, list[Request]]:
@@ -107,13 +112,28 @@ def _tool(server: str, definition: ToolDefinition) -> Tool:
     return Tool(name=_named(server, definition), description=definition.description, arguments=arguments, call=call)
 
 
-async def _their_answers(servers: dict[str, list[ToolDefinition]], texts: list[str]) -> dict[str, list[str]]:
+def _public_answers(entries: Sequence[Entry], texts: Sequence[str]) -> dict[str, list[str]]:
+    """FastMCP's answers over a public set, by the ids of the set."""
+    servers: dict[str, list[ToolDefinition]] = {"x": []}
+    ids: dict[str, str] = {}
+    for number, one in enumerate(entries):
+        # The number keeps names apart that differ only in what a name may not hold.
+        name = f"{one.tool().name[:50]}_{number}"
+        ids[f"x.{name}"] = one.id
+        servers["x"].append(ToolDefinition(name=name, description=one.description, input_schema=one.schema))
+    answers = asyncio.run(_their_answers(servers, list(texts), found=FIRST[-1]))
+    return {text: [ids[name] for name in names] for text, names in answers.items()}
+
+
+async def _their_answers(
+    servers: dict[str, list[ToolDefinition]], texts: list[str], *, found: int = FOUND
+) -> dict[str, list[str]]:
     """What FastMCP's own search tool answers to each text, asked by its own client."""
     from fastmcp import Client, FastMCP
     from fastmcp.server.transforms.search import BM25SearchTransform
     from fastmcp.tools.base import Tool as PeerTool
 
-    server = FastMCP("servers", transforms=[BM25SearchTransform(max_results=FOUND)])
+    server = FastMCP("servers", transforms=[BM25SearchTransform(max_results=found)])
     for name, tools in servers.items():
         for one in tools:
             server.add_tool(PeerTool(name=_named(name, one), description=one.description, parameters=one.input_schema))

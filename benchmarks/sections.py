@@ -177,8 +177,8 @@ SECTIONS: Mapping[str, Section] = {
     ),
     "discovery": Section(
         about="tools that are found for what people ask, beside FastMCP's search",
-        minutes=0.2,
-        measure=lambda one: measure_discovery(one.results.discovery),
+        minutes=5,
+        measure=lambda one: measure_discovery(one.results.discovery, public=True),
         tables=lambda results: discovery_tables(results.discovery),
         once=True,
     ),

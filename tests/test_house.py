@@ -203,9 +203,9 @@ def test_the_public_names_are_these() -> None:
     assert trysquare.__all__ == [
         "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent",
         "DeclarationError", "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example",
-        "ExtMcpToolDecorator", "File", "Image", "Middleware", "Principal", "Prompt", "PromptArgument", "PromptMessage",
-        "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result",
-        "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "ToolResult", "Tools",
+        "ExtMcpToolDecorator", "File", "Icon", "Image", "Middleware", "Principal", "Prompt", "PromptArgument",
+        "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate",
+        "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata", "ToolResult", "Tools",
         "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "wait_for",
     ]  # fmt: skip
     assert all(hasattr(trysquare, name) for name in trysquare.__all__)

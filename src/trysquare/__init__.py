@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         TrysquareError,
     )
     from trysquare.core.injection import Depends
-    from trysquare.core.metadata import Consent, Example, ToolMetadata
+    from trysquare.core.metadata import Consent, Example, Icon, ToolMetadata
     from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage, prompt
     from trysquare.core.resources import Resource, ResourceTemplate
     from trysquare.core.result import Result
@@ -36,7 +36,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
     "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example", "ExtMcpToolDecorator",
-    "File", "Image", "Middleware", "Principal", "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined",
+    "File", "Icon", "Image", "Middleware", "Principal", "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined",
     "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool",
     "ToolArguments", "ToolError", "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool",
     "http_app", "prompt", "tool", "wait_for",
@@ -54,7 +54,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.declarations": "Declarations Tools",
         "core.errors": "ConfigurationError DeclarationError ErrorCode QuestionDeclined ToolError TrysquareError",
         "core.injection": "Depends",
-        "core.metadata": "Consent Example ToolMetadata",
+        "core.metadata": "Consent Example Icon ToolMetadata",
         "core.prompts": "Prompt PromptArgument PromptMessage prompt",
         "core.resources": "Resource ResourceTemplate",
         "core.result": "Result",

@@ -21,6 +21,7 @@ from trysquare.store import LazyDatabase
 if TYPE_CHECKING:
     from trysquare.agents.runner import AgentEnvironment
     from trysquare.catalog import ProfileChoice
+    from trysquare.catalog.toolset import Choices
     from trysquare.core.approvals import Approvals
     from trysquare.core.cache import Handles
     from trysquare.core.tool import Tool
@@ -79,6 +80,8 @@ class App:
             title=own.title,
             version=own.version,
             instructions=own.instructions if given.instructions is None else given.instructions,
+            website=own.website,
+            icons=own.icons,
             profiles=self.profiles,
             page_size=self.settings.limits.page_size,
             call_timeout=self.settings.limits.timeout,
@@ -168,7 +171,7 @@ def _compose(
     config = MiddlewareConfig(prefix=settings.prefix or "", approvals=approvals or LazyApprovals(state))
     try:
         plain = _with_settings(CombinedToolset(toolsets), settings)
-        toolset = with_catalog(with_middleware(plain, config))
+        toolset = with_catalog(with_middleware(plain, config), _choices(settings, state))
     except DeclarationError as error:
         raise ConfigurationError(str(error)) from None
     return App(
@@ -182,6 +185,14 @@ def _compose(
         routes=tuple(route for toolset in toolsets for route in routes_of(toolset)),
         discovering=tuple(toolset for toolset in toolsets if isinstance(toolset, DiscoveringToolset)),
     )
+
+
+def _choices(settings: Settings, state: LazyDatabase) -> Choices | None:
+    if not settings.search.learn:
+        return None
+    from trysquare.store.choices import StoredChoices
+
+    return StoredChoices(state)
 
 
 def load_own_settings(project: Path, given: Mapping[str, Given] | None = None) -> Loaded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import is_
@@ -77,20 +77,27 @@ class ToolIndex(SearchIndex):
             if before.get(name) is not tool:
                 text = " ".join([lead(read_authored(tool.description).description), tool.metadata.use_when or ""])
                 words = dict.fromkeys(split_words(f"{name} {tool.title or ''}"))
-                self.put_row(name, _fields(tool), name=" ".join(words), text=text.strip())
+                self.put_row(name, fields_of(tool), name=" ".join(words), text=text.strip())
 
-    def search(self, query: str, *, limit: int = 5, allowed: Callable[[Tool], bool] | None = None) -> list[Match]:
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        allowed: Callable[[Tool], bool] | None = None,
+        known_for: Mapping[str, float] | None = None,
+    ) -> list[Match]:
         """Return the nearest tools, best first, ties by name: always as many as asked for while there are so many."""
-        near = (match for match in self._nearest(query) if allowed is None or allowed(match.tool))
+        near = (match for match in self._nearest(query, known_for) if allowed is None or allowed(match.tool))
         return list(islice(near, max(limit, 0)))
 
-    def _nearest(self, query: str) -> Iterator[Match]:
+    def _nearest(self, query: str, known_for: Mapping[str, float] | None) -> Iterator[Match]:
         """Every tool once: exact names, then what has anything in common with the query, then the others by name."""
         exact = sorted(self._names.get(_folded(query), []))
         seen = set(exact)
         for name in exact:
             yield Match(tool=self._tools[name], score=EXACT, likely=True)
-        for one in self.rank(query):
+        for one in self.rank(query, known_for=known_for):
             if one.id not in seen:
                 seen.add(one.id)
                 yield Match(tool=self._tools[one.id], score=one.score, likely=one.likely)
@@ -98,14 +105,15 @@ class ToolIndex(SearchIndex):
             yield Match(tool=self._tools[name], score=0.0)
 
 
-def _fields(tool: Tool) -> Iterator[tuple[str, float]]:
+def fields_of(tool: Tool) -> Iterator[tuple[str, float]]:
+    """The texts by which a tool is found, and the weight of each."""
     metadata = tool.metadata
     yield tool.name, NAME
     yield tool.title or "", NAME
     yield read_authored(tool.description).description, DESCRIPTION
     yield metadata.category or "", CATEGORY
     yield metadata.use_when or "", USE
-    yield " ".join(metadata.trigger_words), TRIGGER
+    yield " ".join((*metadata.trigger_words, *sorted(metadata.tags))), TRIGGER
     for name, schema in properties_of(tool.input_schema).items():
         yield name, PARAMETER
         choices = (choice for choice in as_list(schema.get("enum")) if isinstance(choice, str))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import quote
 
 from pydantic import Field
@@ -89,6 +89,7 @@ def _require_known(kind: str, name: str, known: Sequence[str], choice: str) -> N
 INDEX_URI = "trysquare://tools"
 TOOL_URI = "trysquare://tools/{name}"
 MOST_FOUND, LONGEST_QUERY = 20, 1_000
+_MOST_ASKING = 1_000
 FIND, CALL = "find_tools", "call_tool"
 
 
@@ -113,9 +114,17 @@ class CallTool(ToolArguments):
     )
 
 
-def with_catalog(toolset: Toolset) -> Toolset:
-    """The toolset with `find_tools`, `call_tool` and a page about each tool."""
-    return _CataloguedToolset([toolset, _Catalog(toolset).toolset()])
+class Choices(Protocol):
+    """Where it is kept which tools were chosen after a search."""
+
+    def record(self, terms: Iterable[str], tool: str) -> None: ...
+
+    def shares(self, terms: Iterable[str]) -> Mapping[str, float]: ...
+
+
+def with_catalog(toolset: Toolset, choices: Choices | None = None) -> Toolset:
+    """The toolset with `find_tools`, `call_tool` and a page about each tool; with `choices`, searches learn."""
+    return _CataloguedToolset([toolset, _Catalog(toolset, choices).toolset()])
 
 
 class _CataloguedToolset(CombinedToolset):
@@ -133,9 +142,12 @@ class _CataloguedToolset(CombinedToolset):
 class _Catalog:
     """The tools and resources of the catalog. The index is built at the first search and updated by each."""
 
-    def __init__(self, toolset: Toolset) -> None:
+    def __init__(self, toolset: Toolset, choices: Choices | None) -> None:
         self._toolset = toolset
         self._index: ToolIndex | None = None
+        self._choices = choices
+        self._asked: dict[str, tuple[list[str], frozenset[str]]] = {}
+        """The terms of each principal's last search, and what it found."""
 
     def toolset(self) -> StaticToolset:
         """The two tools, the list of all tools and the pages about them."""
@@ -171,6 +183,7 @@ class _Catalog:
         in a few words. The nearest tools come back, each `likely` or `unsure`; call one with call_tool.
         """
         from trysquare.catalog.search import ASK_AGAIN, doubts, server_of
+        from trysquare.search.tokenize import terms
 
         _refuse_out_of_range(args)
         index = self._current_index()
@@ -179,15 +192,21 @@ class _Catalog:
             None if args.server is None else _known_server(args.server, {server_of(one) for one in usable.values()})
         )
         await index.prepare(args.query)
+        asked = terms(args.query)
         matches = index.search(
             args.query,
             limit=args.limit,
+            known_for=None if self._choices is None else self._choices.shares(asked),
             allowed=lambda one: (
                 one.name in usable
                 and server in (None, server_of(one))
                 and (one.metadata.read_only is True or not args.read_only)
             ),
         )
+        if self._choices is not None:
+            while len(self._asked) >= _MOST_ASKING:
+                del self._asked[next(iter(self._asked))]
+            self._asked[context.principal.subject] = asked, frozenset(match.tool.name for match in matches)
         if not matches:
             return Result[list[JsonObject]].ok(
                 [], message="There are no such tools." if usable else "There are no tools."
@@ -218,7 +237,11 @@ class _Catalog:
                 instruction="Name another tool; call this one directly.",
             )
         # Through the same toolset and context: consent, limits and errors are those of the tool itself.
-        return _next_through_call(await call_tool(self._toolset, args.name, args.arguments, context))
+        result = await call_tool(self._toolset, args.name, args.arguments, context)
+        asked, found = self._asked.pop(context.principal.subject, ([], frozenset[str]()))
+        if self._choices is not None and result.success and args.name in found:
+            self._choices.record(asked, args.name)
+        return _next_through_call(result)
 
     async def _list(self, context: CallContext) -> str:
         """Every tool with its purpose, listed or not"""

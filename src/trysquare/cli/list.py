@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from trysquare.app import App, open_app
@@ -19,12 +20,15 @@ from trysquare.core.result import Result
 from trysquare.core.signature import PassthroughArguments
 from trysquare.core.tokens import count_tokens
 from trysquare.core.tool import Tool
+from trysquare.providers import state_file
 from trysquare.search import default_vectors
+from trysquare.store import LazyDatabase
 
 if TYPE_CHECKING:
     from trysquare.client import Client
     from trysquare.core.context import CallContext
     from trysquare.gateway.models import ToolDefinition
+    from trysquare.settings.load import Loaded
 
 _VECTOR_SECONDS = 2.0
 """How long the answer to `--find` may wait for vectors, most of which are stored."""
@@ -41,6 +45,9 @@ async def list_tools(arguments: argparse.Namespace) -> None:
                 await _list_remote(client, json=arguments.json)
         return
     loaded = load_source(arguments, arguments.source)
+    if arguments.choices or arguments.forget_choices:
+        _print_choices(loaded, forget=arguments.forget_choices, json=arguments.json)
+        return
     async with open_app(loaded.settings, origins=loaded.origins, prestart=False, lifespans=False) as app:
         await app.wait_ready()
         if arguments.find is not None:
@@ -79,6 +86,22 @@ def _print_found(tools: Iterable[Tool], query: str, *, json: bool) -> None:
             print(f"\n{doubts(matches)} Ask with {HOW_TO_ASK}.")
 
     print_report(report, show, json=json)
+
+
+def _print_choices(loaded: Loaded, *, forget: bool, json: bool) -> None:
+    """Print, or forget, which tools were called after a search in this project (`search.learn`)."""
+    from trysquare.store.choices import StoredChoices
+
+    with closing(LazyDatabase(state_file(loaded.settings, loaded.origins))) as state:
+        choices = StoredChoices(state)
+        if forget:
+            there = len(choices.all())
+            print(f"Forgot {count(choices.clear() if there else 0, 'choice')}.")
+            return
+        found = choices.all()
+    rows = [(one.term, one.tool, str(one.count)) for one in found]
+    report = [{"term": one.term, "tool": one.tool, "count": one.count} for one in found]
+    print_report(report, lambda: print_table(("TERM", "TOOL", "CALLED"), rows), json=json)
 
 
 def _as_tool(remote: ToolDefinition) -> Tool:
@@ -181,9 +204,11 @@ def _first_line(text: str) -> str:
 
 _ALL = option("--all", action="store_true", help="show every callable tool, listed or not")
 _FIND = option("--find", metavar="TEXT", help="show the callable tools nearest to a text, each likely or unsure")
+_CHOICES = option("--choices", action="store_true", help="show what searches have learnt (`search.learn`)")
+_FORGET = option("--forget-choices", action="store_true", help="forget what searches have learnt")
 COMMAND = Command(
     list_tools,
-    (SERVER, _ALL, _FIND, JSON, HEADER, add_shared_options),
+    (SERVER, _ALL, _FIND, _CHOICES, _FORGET, JSON, HEADER, add_shared_options),
     takes_command=True,
     examples=(
         "trysquare list server.py",

@@ -45,7 +45,9 @@ class LogMessage:
 
 ProgressHandler: TypeAlias = Callable[[Progress], MaybeAsync[None]]
 LogHandler: TypeAlias = Callable[[LogMessage], MaybeAsync[None]]
-ElicitationHandler: TypeAlias = Callable[[ElicitRequest | Visit], MaybeAsync[Answer | Mapping[str, Any] | None]]
+Filled: TypeAlias = Mapping[str, Any] | str | float | bool | list[str]
+"""The fields of a form, or the value that a question for one asks for."""
+ElicitationHandler: TypeAlias = Callable[[ElicitRequest | Visit], MaybeAsync[Answer | Filled | None]]
 """The user's answer: what they filled in, an `Answer`, or None for a refusal."""
 SamplingHandler: TypeAlias = Callable[[SamplingRequest], MaybeAsync[str | JsonObject]]
 """The model's answer: its text, or the protocol's whole `CreateMessageResult`."""
@@ -124,10 +126,12 @@ class HandlingCaller:
         raise CapabilityMissing(wanted.needs)
 
 
-def _as_answer(given: Answer | Mapping[str, Any] | None) -> Answer:
+def _as_answer(given: Answer | Filled | None) -> Answer:
     if isinstance(given, Answer):
         return given
-    return Answer(action="decline") if given is None else Answer(action="accept", content=given)
+    if given is None:
+        return Answer(action="decline")
+    return Answer(action="accept", content=given if isinstance(given, Mapping) else {"value": given})
 
 
 def _uri(root: str | Path) -> str:

@@ -181,7 +181,9 @@ def _value(structured: Any, about: JsonObject) -> Any:
     """The value itself: an object can be the wrapping of one that is none, and can repeat what `_meta` says."""
     if not isinstance(structured, dict):
         return structured
-    own = {name: part for name, part in cast(JsonObject, structured).items() if about.get(name) != part}
+    own = {
+        name: part for name, part in cast(JsonObject, structured).items() if name not in about or about[name] != part
+    }
     return own["result"] if own.keys() == {"result"} else own
 
 

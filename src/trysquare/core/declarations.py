@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, Unpack, cast, overload
@@ -11,13 +11,14 @@ from trysquare.core.arguments import DrainableRegistry
 from trysquare.core.errors import DeclarationError
 from trysquare.core.hints import declaring
 from trysquare.core.lifespan import Lifespans
-from trysquare.core.metadata import MetadataOptions
+from trysquare.core.metadata import Icon, MetadataOptions
 from trysquare.core.prompts import Complete, Prompt, prompt
-from trysquare.core.resources import Resource, ResourceTemplate, resource
+from trysquare.core.resources import ListedExtras, Resource, ResourceTemplate, resource
 from trysquare.core.tool import Tool, tool
 from trysquare.core.toolset import HttpRoute, ServerInfo, StaticToolset, open_lifespans
 
 F = TypeVar("F", bound=Callable[..., Any])
+M = TypeVar("M", bound=Callable[[Tool], Tool])
 
 
 class AsgiApplication(Protocol):
@@ -49,11 +50,17 @@ class Tools:
         title: str | None = None,
         version: str | None = None,
         instructions: str | None = None,
+        website: str | None = None,
+        icons: tuple[Icon, ...] = (),
+        middleware: Sequence[Callable[[Tool], Tool]] = (),
         lifespan: Callable[..., Any] | None = None,
     ) -> None:
-        info = ServerInfo(name=name, title=title, version=version, instructions=instructions)
+        info = ServerInfo(
+            name=name, title=title, version=version, instructions=instructions, website=website, icons=icons
+        )
         self.server_info: ServerInfo | None = None if info == ServerInfo() else info
         self._routes: list[HttpRoute] = []
+        self._middleware = list(middleware)
         self._tools: DrainableRegistry[Tool] = DrainableRegistry("Tool")
         self._prompts: DrainableRegistry[Prompt] = DrainableRegistry("Prompt")
         self._resources: DrainableRegistry[Resource | ResourceTemplate] = DrainableRegistry("Resource")
@@ -98,6 +105,8 @@ class Tools:
         description: str | None = None,
         complete: Complete | None = None,
         examples: tuple[tuple[str, str], ...] = (),
+        icons: tuple[Icon, ...] = (),
+        meta: Mapping[str, Any] | None = None,
     ) -> Callable[[F], F]: ...
 
     def prompt(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -120,8 +129,12 @@ class Tools:
         description: str | None = None,
         mime_type: str | None = None,
         complete: Complete | None = None,
+        icons: tuple[Icon, ...] = (),
+        annotations: Mapping[str, Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> Callable[[F], F]:
         """Declare a function as a resource, or as a template where the address has parts in braces."""
+        extra = ListedExtras(icons=icons, annotations=annotations or {}, meta=meta or {})
 
         def remember(declared: F) -> F:
             with declaring(declared):
@@ -133,6 +146,7 @@ class Tools:
                     description=description,
                     mime_type=mime_type,
                     complete=complete,
+                    extra=extra,
                     values=self._lifespans,
                 )
                 self._resources.add(uri, made)
@@ -161,6 +175,11 @@ class Tools:
             return declared
 
         return remember if function is None else remember(function)
+
+    def middleware(self, function: M) -> M:
+        """Put a middleware around every tool of these: a function from a tool to a tool. The first is outermost."""
+        self._middleware.append(function)
+        return function
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[StaticToolset]:
@@ -218,7 +237,7 @@ class Tools:
         self, tools: dict[str, Tool], prompts: dict[str, Prompt], resources: dict[str, Resource | ResourceTemplate]
     ) -> StaticToolset:
         return StaticToolset(
-            tools.values(),
+            map(self._with_middleware, tools.values()),
             prompts=prompts.values(),
             resources=(made for made in resources.values() if isinstance(made, Resource)),
             templates=(made for made in resources.values() if isinstance(made, ResourceTemplate)),
@@ -226,6 +245,11 @@ class Tools:
             lifespans=self._lifespans,
             routes=self._routes,
         )
+
+    def _with_middleware(self, made: Tool) -> Tool:
+        for wrap in reversed(self._middleware):
+            made = wrap(made)
+        return made
 
 
 def _above(module: str) -> Any:

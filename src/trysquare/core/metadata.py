@@ -22,6 +22,22 @@ PAGE_READER = "page_reader"
 ALL_PROFILES = frozenset({"full", "levels", "gateway"})
 
 
+@dataclass(frozen=True, slots=True)
+class Icon:
+    """A picture that clients show for a server, a tool, a prompt or a resource: `Icon("https://example.com/i.png")`."""
+
+    src: str
+    """An `https:` address, or a `data:` URI."""
+    mime_type: str | None = None
+    sizes: tuple[str, ...] = ()
+    """Such as `48x48`, or `any` for one that scales."""
+
+    def to_wire(self) -> JsonObject:
+        """The icon as the protocol has it."""
+        wire: JsonObject = {"src": self.src, "mimeType": self.mime_type, "sizes": list(self.sizes)}
+        return {key: value for key, value in wire.items() if value}
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Example:
     """One concrete call and what it shows."""
@@ -87,6 +103,9 @@ class ToolMetadata:
     """The profiles in which the tool is listed. Whatever is listed, every tool stays callable by name."""
     verbatim: bool = False
     """Listed with the whole description, however long; others are listed with its first 600 characters."""
+    tags: frozenset[str] = frozenset()
+    """Words to choose tools by, which search finds too; `_meta` has them."""
+    icons: tuple[Icon, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -119,4 +138,6 @@ class MetadataOptions(TypedDict, total=False):
     toolset: str
     profiles: frozenset[str]
     verbatim: bool
+    tags: frozenset[str]
+    icons: tuple[Icon, ...]
     meta: Mapping[str, Any]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from trysquare.core.content import Content, Text
@@ -13,6 +14,8 @@ from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeclarationError, ErrorCode, InvalidArguments, ToolError
 from trysquare.core.hints import declaring, docstring_of, function_name
 from trysquare.core.injection import ValueSources
+from trysquare.core.json import JsonObject, as_object
+from trysquare.core.metadata import Icon
 from trysquare.core.result import Result
 from trysquare.core.signature import Signature, inspect_signature
 from trysquare.core.tool import function_runner
@@ -54,6 +57,8 @@ class Prompt:
     complete: Complete | None = None
     examples: tuple[tuple[str, str], ...] = ()
     """Invocations and what each shows: `("@guide lang/python", "the Python guidelines")`."""
+    icons: tuple[Icon, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def prompt(
@@ -64,6 +69,8 @@ def prompt(
     description: str | None = None,
     complete: Complete | None = None,
     examples: tuple[tuple[str, str], ...] = (),
+    icons: tuple[Icon, ...] = (),
+    meta: Mapping[str, Any] | None = None,
     values: ValueSources | None = None,
 ) -> Prompt:
     """Make a prompt from a function that takes string arguments and returns text, a message, or messages."""
@@ -89,16 +96,30 @@ def prompt(
         render=render,
         complete=complete,
         examples=examples,
+        icons=icons,
+        meta=meta or {},
     )
 
 
 def parse_strings(signature: Signature, name: str, given: dict[str, str]) -> Any:
     """The arguments of a prompt or a resource, which come as strings, as the types of the parameters."""
+    properties: JsonObject = signature.arguments.wire["properties"]
+    read = {key: _from_json(text, as_object(properties.get(key))) for key, text in given.items()}
     try:
-        return signature.arguments.parse(name, dict(given))
+        return signature.arguments.parse(name, read)
     except InvalidArguments as error:
         # The corrected call would be a tool's; whoever asked for a prompt or a resource reads the message.
         raise InvalidArguments(error.message, code=error.code) from None
+
+
+def _from_json(text: str, schema: JsonObject) -> Any:
+    """A list or an object, which is written as JSON; other texts as they are."""
+    if schema.get("type") not in ("array", "object"):
+        return text
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return text
 
 
 def _as_messages(name: str, returned: Any) -> Sequence[PromptMessage]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeAlias, cast
@@ -17,6 +17,7 @@ from trysquare.core.errors import DeclarationError
 from trysquare.core.hints import declaring, docstring_of, function_name
 from trysquare.core.injection import ValueSources
 from trysquare.core.json import JsonObject
+from trysquare.core.metadata import Icon
 from trysquare.core.prompts import Complete, parse_strings
 from trysquare.core.result import dump_json, jsonable
 from trysquare.core.signature import Signature, inspect_signature
@@ -49,6 +50,19 @@ Read: TypeAlias = Callable[[str, dict[str, str], CallContext], Awaitable[Sequenc
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ListedExtras:
+    """What else is listed of a resource."""
+
+    icons: tuple[Icon, ...] = ()
+    annotations: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """For whom it is and how important: `{"audience": ["user"], "priority": 0.8}`."""
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+NO_EXTRAS = ListedExtras()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Resource:
     """Content at one URI."""
 
@@ -63,6 +77,7 @@ class Resource:
     """Set on the resource that opens a skill, its `SKILL.md`."""
     follow: Callable[[], None] | None = None
     """Called when a client subscribes, where the provider has to watch for changes."""
+    extra: ListedExtras = NO_EXTRAS
 
 
 _PART = re.compile(r"\{(\+?)([A-Za-z_]\w*)(\*?)\}", re.ASCII)
@@ -83,6 +98,7 @@ class ResourceTemplate:
     complete: Complete | None = field(default=None)
     follow: Callable[[str], None] | None = None
     """As `follow` of a resource, for an address of this form."""
+    extra: ListedExtras = NO_EXTRAS
 
     def __post_init__(self) -> None:
         names = self.parameters
@@ -120,6 +136,7 @@ class ResourceTemplate:
             description=self.description,
             mime_type=self.mime_type,
             follow=None if self.follow is None else partial(self.follow, uri),
+            extra=self.extra,
         )
 
     @property
@@ -155,6 +172,7 @@ def resource(
     description: str | None = None,
     mime_type: str | None = None,
     complete: Complete | None = None,
+    extra: ListedExtras = NO_EXTRAS,
     values: ValueSources | None = None,
 ) -> Resource | ResourceTemplate:
     """Make a resource of a function, or a template where the address has parts in braces."""
@@ -173,13 +191,14 @@ def resource(
             description=about,
             mime_type=mime_type,
             complete=complete,
+            extra=extra,
         )
         signature = inspect_signature(function, values)
         _require_parameters(function, signature, template)
     run = function_runner(function, signature)
     if "{" in uri:
         return template
-    return Resource(uri=uri, name=label, read=read, title=title, description=about, mime_type=mime_type)
+    return Resource(uri=uri, name=label, read=read, title=title, description=about, mime_type=mime_type, extra=extra)
 
 
 def _require_parameters(function: Callable[..., Any], signature: Signature, template: ResourceTemplate) -> None:

@@ -115,8 +115,9 @@ class Result(Generic[T]):
         next: JsonObject | None = None,
         fields: Mapping[str, Any] | None = None,
         content: tuple[Content, ...] = (),
+        meta: Mapping[str, Any] | None = None,
     ) -> Result[V]:
-        """The call did what it was asked to."""
+        """The call did what it was asked to. `meta` is for the program that calls: no model reads it."""
         return Result(
             success=True,
             value=value,
@@ -126,6 +127,7 @@ class Result(Generic[T]):
             next=next,
             fields=fields or {},
             content=content,
+            meta=meta or {},
         )
 
     @staticmethod

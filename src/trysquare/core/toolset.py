@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime
 
 from trysquare.core.errors import DeclarationError
 from trysquare.core.lifespan import Lifespans
+from trysquare.core.metadata import Icon
 from trysquare.core.prompts import Prompt
 from trysquare.core.resources import Resource, ResourceTemplate
 from trysquare.core.tool import Tool
@@ -50,6 +51,8 @@ class ServerInfo:
     title: str | None = None
     version: str | None = None
     instructions: str | None = None
+    website: str | None = None
+    icons: tuple[Icon, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trysquare.search.encoder import Matrix
     from trysquare.search.vectors import Vectors
 
-# What follows was chosen on training parts of public sets by `python -m benchmarks discovery --tune`.
+# What follows was chosen on training parts of public sets; docs/benchmarks-discovery.md names them and what came out.
 _NAME_SHARE = 0.5
 """Weight of the name's vector beside the text's."""
 _WORDS, _WORDS_PER_PART, _MOST_WORDS = 0.1, 0.03, 0.3
@@ -26,6 +26,8 @@ _LIKELY_BY_MEANING = 0.36
 _SHARED, _LIKELY_BY_BOTH = 0.35, 0.75
 """A row is likely by its cosine alone, or with the logarithm of how many terms it shares with the request."""
 _LIKELY_BY_WORDS = 0.25
+_KNOWN = 0.1
+"""Most that former choices add to a score, whose best is about 1 by words and 0.7 with meaning."""
 _PARTS = re.compile(
     r"[.;?!\n]+(?:\s|$)|,\s+and\b|,?\s+(?:and\s+)?(?:then|also|additionally|finally|next|afterwards|after that|lastly"
     r"|furthermore|moreover)\b,?|\s+and\s+",
@@ -52,7 +54,12 @@ class Ranked:
 
     id: str
     score: float
-    likely: bool
+    confidence: float
+    """How surely it fits, which compares across queries; above 0 it is likely."""
+
+    @property
+    def likely(self) -> bool:
+        return self.confidence > 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,8 +103,11 @@ class SearchIndex(FullTextIndex):
         if self._vectors_of is not None and self._vectors_of.remote:
             await run_in_thread(partial(self._by_meaning, query, split_request(query)))
 
-    def rank(self, query: str) -> Iterator[Ranked]:
-        """Yield every row that has anything in common with the query, best first, ties by id."""
+    def rank(self, query: str, *, known_for: Mapping[str, float] | None = None) -> Iterator[Ranked]:
+        """Yield every row that has anything in common with the query, best first, ties by id.
+
+        `known_for` says from 0 to 1 how well rows have proved for such queries: they rank a little higher.
+        """
         parts = split_request(query)
         words = self._by_words(query, parts)
         meaning = self._by_meaning(query, parts)
@@ -106,9 +116,12 @@ class SearchIndex(FullTextIndex):
         else:
             share = min(_WORDS + _WORDS_PER_PART * (len(parts) - 1), _MOST_WORDS)
             scores = {id: (1 - share) * near + share * words.get(id, 0.0) for id, near in meaning.items()}
+        for id, share in (known_for or {}).items():
+            if id in scores:
+                scores[id] += _KNOWN * share
         wanted = [frozenset(terms(part)) for part in parts]
         for id, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
-            yield Ranked(id=id, score=round(score, 6), likely=self._is_likely(id, wanted, meaning))
+            yield Ranked(id=id, score=round(score, 6), confidence=self._confidence(id, wanted, meaning))
 
     def _by_words(self, query: str, parts: Sequence[str]) -> dict[str, float]:
         """BM25 of the whole request and of its parts, each as a share of its best row."""
@@ -149,17 +162,17 @@ class SearchIndex(FullTextIndex):
             self._matrix = tuple(meant), matrix
         return self._matrix
 
-    def _is_likely(self, id: str, wanted: Sequence[frozenset[str]], meaning: Mapping[str, float] | None) -> bool:
-        """Whether the row fits the request, by its meaning and the words they share."""
+    def _confidence(self, id: str, wanted: Sequence[frozenset[str]], meaning: Mapping[str, float] | None) -> float:
+        """How surely the row fits the request, by its meaning and the words they share."""
         known = self._rows[id].weights.keys()
         if meaning is not None:
             shared = len(frozenset[str]().union(*wanted) & known)
             near = meaning[id]
-            return near > _LIKELY_BY_MEANING or near + _SHARED * math.log1p(shared) > _LIKELY_BY_BOTH
+            return max(near - _LIKELY_BY_MEANING, near + _SHARED * math.log1p(shared) - _LIKELY_BY_BOTH)
         own = self._meant[id].name_terms
         named = max((len(part & own) for part in wanted), default=0) / max(len(own), 1)
         covered = max((len(part & known) / max(len(part), 1) for part in wanted), default=0.0)
-        return (covered + named) / 2 > _LIKELY_BY_WORDS
+        return (covered + named) / 2 - _LIKELY_BY_WORDS
 
 
 def _shares(scores: dict[str, float]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from trysquare.core.content import Audio, Content, Image, ResourceContents, Reso
 from trysquare.core.context import Answer, ClientRequest, ElicitRequest, RootsRequest, SamplingRequest, Visit
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_object
-from trysquare.core.metadata import ToolMetadata
+from trysquare.core.metadata import Icon, ToolMetadata
 from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage
 from trysquare.core.resources import Resource, ResourceTemplate
 from trysquare.core.result import Result, envelope_of, guidance_of, render_text
@@ -127,7 +127,7 @@ def prompt_to_wire(prompt: Prompt, describe: Callable[[Prompt], str]) -> JsonObj
     wire["description"] = describe(prompt)
     if prompt.arguments:
         wire["arguments"] = [_argument_to_wire(argument) for argument in prompt.arguments]
-    return wire
+    return {**wire, **_extras(prompt.icons, prompt.meta)}
 
 
 def messages_to_wire(prompt: Prompt, messages: Sequence[PromptMessage]) -> JsonObject:
@@ -226,7 +226,15 @@ def completions_to_wire(values: Sequence[str]) -> JsonObject:
 
 def _describe(item: Resource | ResourceTemplate) -> JsonObject:
     optional = {"title": item.title, "description": item.description, "mimeType": item.mime_type}
-    return {key: value for key, value in optional.items() if value is not None}
+    given = {key: value for key, value in optional.items() if value is not None}
+    annotations: JsonObject = {"annotations": dict(item.extra.annotations)} if item.extra.annotations else {}
+    return {**given, **annotations, **_extras(item.extra.icons, item.extra.meta)}
+
+
+def _extras(icons: Sequence[Icon], meta: Mapping[str, Any]) -> JsonObject:
+    """The icons and the metadata of an entry, where it has any."""
+    extras: JsonObject = {"icons": [icon.to_wire() for icon in icons], "_meta": dict(meta)}
+    return {key: value for key, value in extras.items() if value}
 
 
 def skill_to_wire(resource: Resource) -> JsonObject:
@@ -243,6 +251,7 @@ def skill_to_wire(resource: Resource) -> JsonObject:
 
 VERSION_KEY = "trysquare/version"
 DEPRECATED_KEY = "trysquare/deprecated"
+TAGS_KEY = "trysquare/tags"
 _OWN = "trysquare/"
 
 
@@ -257,9 +266,7 @@ def tool_to_wire(tool: Tool, describe: Callable[[Tool], str]) -> JsonObject:
         wire["outputSchema"] = output_schema
     if annotations := _annotations(tool.metadata):
         wire["annotations"] = annotations
-    if meta := _meta(tool.metadata):
-        wire["_meta"] = meta
-    return wire
+    return {**wire, **_extras(tool.metadata.icons, _meta(tool.metadata))}
 
 
 def _annotations(metadata: ToolMetadata) -> JsonObject:
@@ -278,6 +285,8 @@ def _meta(metadata: ToolMetadata) -> JsonObject:
         meta[VERSION_KEY] = metadata.version
     if metadata.deprecated is not None:
         meta[DEPRECATED_KEY] = metadata.deprecated
+    if metadata.tags:
+        meta[TAGS_KEY] = sorted(metadata.tags)
     return meta
 
 

@@ -11,6 +11,7 @@ from trysquare.core.approvals import Approvals
 from trysquare.core.cache import Handles, MemoryHandles
 from trysquare.core.context import FastCall, Principal, local_principal
 from trysquare.core.errors import ConfigurationError
+from trysquare.core.metadata import Icon
 from trysquare.core.toolset import ServerInfo, Toolset, server_info_of
 from trysquare.settings import Settings
 
@@ -27,6 +28,8 @@ class ServeOptions:
     version: str | None = None
     title: str | None = None
     instructions: str | None = None
+    website: str | None = None
+    icons: tuple[Icon, ...] = ()
     profiles: ProfileChoice = field(default_factory=ProfileChoice)
     page_size: int = 1000
     """Entries per page of a list."""
@@ -60,6 +63,8 @@ class ServeOptions:
             title=self.title or own.title,
             version=self.version or own.version or trysquare.__version__,
             instructions=self.instructions if self.instructions is not None else own.instructions,
+            website=self.website or own.website,
+            icons=self.icons or own.icons,
         )
 
     def __post_init__(self) -> None:

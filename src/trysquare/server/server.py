@@ -80,9 +80,15 @@ class McpServer:
         self._toolset = toolset
         self.hub = NotificationHub(toolset)
         about = self.options.server_info(toolset)
-        info = {"name": about.name, "title": about.title, "version": about.version}
-        self.info: JsonObject = {key: value for key, value in info.items() if value is not None}
-        """Name, title and version, as the protocol has them."""
+        info = {
+            "name": about.name,
+            "title": about.title,
+            "version": about.version,
+            "websiteUrl": about.website,
+            "icons": [icon.to_wire() for icon in about.icons],
+        }
+        self.info: JsonObject = {key: value for key, value in info.items() if value}
+        """Name, title, version, website and icons, as the protocol has them."""
         self._instructions = about.instructions
         self._stamp: JsonObject = {SERVER_INFO_KEY: self.info}
         self._seal = StateSeal(self.options.state_keys, audience=self.info["name"], ttl=self.options.state_ttl)

@@ -231,6 +231,10 @@ class SearchSettings(Section):
         description="Environment variable with the API key for it, if it takes one",
         pattern="^[A-Za-z_][A-Za-z0-9_]*$",
     )
+    learn: bool = Field(
+        default=False,
+        description="Rank tools a little higher that were called after such a search; kept in the project's state",
+    )
 
 
 class ContentSettings(Section):

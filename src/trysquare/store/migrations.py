@@ -168,7 +168,13 @@ _PRESTART = (
     "ALTER TABLE command_pins ADD COLUMN first_called REAL",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS, _PRESTART)
+_CHOICES = (
+    "CREATE TABLE search_choices (term TEXT NOT NULL, tool TEXT NOT NULL, count INTEGER NOT NULL, at REAL NOT NULL,"
+    " PRIMARY KEY (term, tool))",
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS, _PRESTART, _CHOICES,
+)  # fmt: skip
 """Never change a released migration: add another."""
 
 
