@@ -109,8 +109,8 @@ async def test_a_long_answer_is_read_to_its_end_by_cursor_and_by_resource(era: s
 
     toolset = with_middleware(StaticToolset([tool(report, result_limit=4000)]), MiddlewareConfig(prefix="a"))
     async with client_of(toolset, era) as client:
-        report, reader = (await client.list_tools()).tools
-        assert (report.input_schema["properties"], reader.name) == ({}, "a_read_more")
+        long, reader = (await client.list_tools()).tools
+        assert (long.input_schema["properties"], reader.name) == ({}, "a_read_more")
         answers = [(await client.call_tool("a_report", {})).structured_content or {}]
         while "next" in answers[-1]:
             following = answers[-1]["next"]

@@ -37,8 +37,8 @@ async def report(target: dict[str, Any]) -> dict[str, Any]:
         tools = await MCPUtil.get_function_tools(server, True, RunContextWrapper(context=None), Agent(name="strict"))
         found: dict[str, Any] = {}
         for tool in tools:
-            schema, given = tool.params_json_schema, target["calls"].get(tool.name)
-            blanks = [] if given is None else ["", None]
+            schema, given = tool.params_json_schema, target["calls"].get(tool.name, {})
+            blanks = ["", None] if tool.name in target["calls"] else []
             shown = [await called(tool, {**dict.fromkeys(schema["properties"], blank), **given}) for blank in blanks]
             found[tool.name] = {"is_strict": tool.strict_json_schema, "schema": schema, "shown": shown}
         return found
