@@ -59,6 +59,8 @@ class Case:
     """The version of the npm package; None for Python programs."""
     is_apart: bool = False
     """Whether its packages are in the other environment."""
+    shows_only_values: bool = False
+    """Whether it shows a model the structured content of a success and nothing else, where all content is text."""
 
     def command(self) -> list[str]:
         """The command that walks, but for the targets."""
@@ -82,7 +84,7 @@ CASES = (
     ),
     Case(
         name="openai-agents", version="0.", program="openai_agents.py",
-        targets=SESSIONS, can=frozenset({"audio"}), is_apart=True,
+        targets=SESSIONS, can=frozenset({"audio"}), is_apart=True, shows_only_values=True,
     ),
     Case(
         name="langchain-mcp-adapters", version="0.", program="langchain_adapters.py",
@@ -91,7 +93,7 @@ CASES = (
     Case(name="FastMCP", version="4.", program="fastmcp_client.py", targets=EVERY_ERA),
     Case(
         name="pydantic-ai", version="2.", program="pydantic_ai_agent.py",
-        targets=EVERY_ERA, can=NOT_CANCELLING | {"audio", "cancellation"},
+        targets=EVERY_ERA, can=NOT_CANCELLING | {"audio", "cancellation"}, shows_only_values=True,
     ),
     Case(name="TypeScript SDK 1", version="1.", program="typescript_sdk.cjs", targets=SESSIONS, major="1"),
     Case(name="TypeScript SDK 2", version="2.", program="typescript_sdk.cjs", targets=EVERY_ERA, major="2"),
@@ -191,6 +193,13 @@ def require_errors(case: Case, target: str, report: dict[str, Any]) -> None:
     assert float(value(report["corrected"])) == 3
 
 
+def require_guidance(case: Case, target: str, report: dict[str, Any]) -> None:
+    """The instruction of a failure is shown by all; that of a typed success by those that show the text."""
+    assert "Tell the user." in report["kinds"]["failing"]["text"]
+    is_shown = "Show the greeting" in report["plain"]["text"]
+    assert is_shown is not case.shows_only_values
+
+
 def require_progress(case: Case, target: str, report: dict[str, Any]) -> None:
     """Every progress report arrives before the result."""
     counted = report.get("progress", [])
@@ -212,6 +221,7 @@ REQUIREMENTS = (
     require_lists_and_results,
     require_kinds,
     require_errors,
+    require_guidance,
     require_progress,
     require_questions_and_cancellation,
 )

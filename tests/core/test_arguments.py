@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from typing import Literal
+from datetime import date
+from typing import Any, Literal
+from uuid import UUID
 
 import pytest
 from inline_snapshot import snapshot
 from pydantic import Field, ValidationError
 
-from trysquare import DeclarationError, ToolArguments
+from trysquare import DeclarationError, ToolArguments, tool
+from trysquare.testing import call
 
 
 class Greet(ToolArguments):
@@ -131,3 +134,36 @@ async def test_nothing_is_lost_or_collected_twice_under_tasks() -> None:
     collected = await asyncio.gather(*(declare(number) for number in range(20)))
     names = [name for part in collected for name in part]
     assert sorted(names) == sorted(f"task_tool_{number}" for number in range(20))
+
+
+def book(
+    name: str,
+    seats: int = 2,
+    price: float | None = None,
+    is_inside: bool = True,
+    day: date | None = None,
+    tone: Literal["warm", "formal"] = "warm",
+    ticket: UUID | None = None,
+    tags: list[str] | None = None,
+    greet: Greet | None = None,
+    extra: dict[str, int] | None = None,
+    note: str | None = None,
+) -> dict[str, Any]:
+    """Book a table."""
+    return {key: part for key, part in locals().items() if key != "name"}
+
+
+@pytest.mark.parametrize("blank", [None, "", " ", "null", "None", "undefined"])
+async def test_a_blank_for_what_is_optional_is_taken_as_not_given(blank: Any) -> None:
+    made = tool(book)
+    unset = (await call(made, "book", {"name": "Ada"})).value
+    optional = {key: blank for key in made.input_schema["properties"] if key not in ("name", "note")}
+    result = await call(made, "book", {"name": "Ada", **optional})
+    assert (result.error, result.value) == (None, unset)
+    assert (await call(made, "book", {"name": blank, **optional})).success is (blank is not None)
+
+
+@pytest.mark.parametrize("blank", ["", "null", "None"])
+async def test_a_text_may_be_any_text(blank: str) -> None:
+    result = await call(tool(book), "book", {"name": "Ada", "note": blank})
+    assert (result.value or {})["note"] == blank

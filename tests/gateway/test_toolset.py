@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from tests.gateway.opened import ADD, ANNOUNCE, Place, opened
+from tests.server.clients import client_of
+from tests.support import about
 from trysquare import CallContext, ConfigurationError, ErrorCode, call_tool
 from trysquare.catalog import parse_profiles
 from trysquare.catalog.descriptions import definition
 from trysquare.catalog.toolset import listed
 from trysquare.core.json import JsonObject, one_line_json
+from trysquare.server import ServeOptions
 
 
 @pytest.fixture
@@ -145,6 +148,28 @@ async def test_the_full_profile_has_each_tool_once_its_server_is_known(place: Pl
         assert tool is not None
         assert (tool.input_schema, tool.metadata.read_only) == (ADD["inputSchema"], True)
         assert [one.state for one in again.toolset.servers.pool.status().values()] == ["asleep"]
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_the_full_profile_has_output_schemas_and_every_result_fits_them(place: Place, era: str) -> None:
+    # The SDK's client holds structured content to the schema that was listed, and misses it where there is none.
+    typed: JsonObject = {"type": "object", "properties": {"rows": {"type": "array"}}, "required": ["rows"]}
+    count: JsonObject = {"properties": {"count": {"type": "integer"}}, "required": ["count"]}
+    rows = {**_named("rows", **count), "outputSchema": typed}
+    nullable = {**ADD, "outputSchema": {"type": ["object", "null"]}}
+    place.write_config({"data": place.server("data", rows, nullable)})
+    async with opened(place) as gateway:
+        assert (await gateway.execute("data", "rows", count=1)).success
+        options = ServeOptions(profiles=parse_profiles(["full"]))
+        async with client_of(gateway.toolset, era, options) as client:
+            schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+            assert schemas == {"data__rows": typed, "data__add": None, "gateway_read": None}
+            small, large = [await client.call_tool("data__rows", {"count": many}) for many in (2, 5000)]
+            wrong = await client.call_tool("data__rows", {"count": "many"})
+    assert len((small.structured_content or {})["rows"]) == 2
+    assert isinstance((large.structured_content or {})["rows"], list)
+    assert about(large)["next"]["tool"] == "gateway_read"
+    assert (wrong.is_error, wrong.structured_content) == (True, None)
 
 
 async def test_servers_are_listed_in_the_background_of_the_start_where_each_tool_is_exposed(place: Place) -> None:

@@ -14,6 +14,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from pydantic import BaseModel
 
 from tests.in_process import in_process
 from tests.support import about
@@ -108,8 +109,8 @@ async def test_a_long_answer_is_read_to_its_end_by_cursor_and_by_resource(era: s
 
     toolset = with_middleware(StaticToolset([tool(report, result_limit=4000)]), MiddlewareConfig(prefix="a"))
     async with client_of(toolset, era) as client:
-        listed, reader = (await client.list_tools()).tools
-        assert (listed.input_schema["properties"], reader.name) == ({}, "a_read_more")
+        long, reader = (await client.list_tools()).tools
+        assert (long.input_schema["properties"], reader.name) == ({}, "a_read_more")
         answers = [(await client.call_tool("a_report", {})).structured_content or {}]
         while "next" in answers[-1]:
             following = answers[-1]["next"]
@@ -119,6 +120,50 @@ async def test_a_long_answer_is_read_to_its_end_by_cursor_and_by_resource(era: s
         pages = [(await client.read_resource(address)).contents[0] for address in addresses]
     assert "".join(answer["result"] for answer in answers) == text
     assert "".join(page.text for page in pages if isinstance(page, types.TextResourceContents)) == text
+
+
+class Row(BaseModel):
+    number: int
+    note: str | None = None
+
+
+class Report(BaseModel):
+    title: str
+    rows: list[Row]
+
+
+ROWS = [Row(number=number) for number in range(400)]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_long_typed_answer_fits_its_schema_and_is_read_to_its_end(era: str) -> None:
+    async def rows() -> list[Row]:
+        return ROWS
+
+    async def report() -> Report:
+        return Report(title="All", rows=ROWS)
+
+    async def numbers() -> dict[str, int]:
+        return {f"number {row.number}": row.number for row in ROWS}
+
+    made = [tool(function, result_limit=4000) for function in (rows, report, numbers)]
+    async with client_of(with_middleware(StaticToolset(made), MiddlewareConfig()), era) as client:
+        await client.list_tools()
+        for name, path in (("rows", "result"), ("report", "rows"), ("numbers", None)):
+            answer = await client.call_tool(name, {})
+            link = answer.content[-1]
+            assert isinstance(link, types.ResourceLink)
+            assert (await client.read_resource(str(link.uri))).contents
+            # Entries of which none may be a call are sent whole.
+            seen = answer.structured_content or {}
+            if path is None:
+                assert (seen, about(answer)["page"]["structured"]) == (await numbers(), "whole")
+                continue
+            found = list(seen[path])
+            while following := about(answer).get("next"):
+                answer = await client.call_tool(following["tool"], following["arguments"])
+                found += (answer.structured_content or {}).get(path, [])
+            assert found == [row.model_dump() for row in ROWS]
 
 
 @pytest.mark.parametrize("era", ERAS)

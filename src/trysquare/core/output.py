@@ -122,22 +122,36 @@ def as_result(name: str, returned: Any, output: Output) -> Result[Any]:
     result = cast(Result[Any], returned) if isinstance(returned, Result) else Result(success=True, value=returned)
     if not result.success or result.raw is not None or result.relayed is not None or result.structured is not None:
         return result
-    shown = _with_blocks(result)
+    items = _items(result.value)
+    if items is not None:
+        return _shown(name, result, items, output)
+    if type(result.value) in _BYTES:
+        result = replace(result, value=bytes(cast(Any, result.value)).decode())
     if output.schema is None:
-        return shown
+        return result
     blocks: list[Content] = []
-    # In place of what has become content, the structured content has its name.
-    has_become = shown.value is None and result.value is not None
-    structured = output.structured(_names(result.value) if has_become else shown.value, blocks)
+    structured = output.structured(result.value, blocks)
     if output.validator.fits(structured):
-        if returned is shown.value and not blocks:
-            return Result(success=True, value=shown.value, structured=structured)
-        return replace(shown, structured=structured, content=shown.content if has_become else (*blocks, *shown.content))
-    result = shown if has_become else replace(shown, content=(*blocks, *shown.content))
+        if returned is result.value and not blocks:
+            return Result(success=True, value=result.value, structured=structured)
+        return replace(result, structured=structured, content=(*blocks, *result.content))
     read = _read_as(output, result.value)
     if read is not None and output.validator.fits(again := output.structured(read, [])):
         return replace(result, value=read, structured=again)
-    return _misfit(name, result, output, structured)
+    return _misfit(name, replace(result, content=(*blocks, *result.content)), output, structured)
+
+
+def _shown(name: str, result: Result[Any], items: list[Any], output: Output) -> Result[Any]:
+    """The result with its items as content; in structured content, their names stand in place of pictures and files."""
+    inner: list[Content] = []
+    content = [_as_block(item, inner) for item in items]
+    shown = replace(result, value=None, content=(*content, *inner, *result.content))
+    if output.schema is None:
+        return shown
+    names = [str(item) if isinstance(item, BLOCKS) else item for item in items]
+    structured = output.structured(names if isinstance(result.value, (list, tuple)) else names[0], [])
+    fits = output.validator.fits(structured)
+    return replace(shown, structured=structured) if fits else _misfit(name, shown, output, structured)
 
 
 def _read_as(output: Output, value: Any) -> Any:
@@ -163,26 +177,18 @@ def _misfit(name: str, result: Result[Any], output: Output, structured: JsonObje
     )
 
 
-def _with_blocks(result: Result[Any]) -> Result[Any]:
-    """The result with its value as content blocks, where it is one or a list with some."""
-    value, kind = result.value, cast(Any, type(result.value))
-    if kind in (str, int, bool, float, dict, type(None)):
-        return result
-    if isinstance(value, (list, tuple)):
-        items = cast(list[Any], value)
-        # By type, not by item: a list may have a million of them.
-        kinds = {cast(Any, type(item)) for item in items}
-        if hasattr(items, "_fields") or not any(map(_may_be_block, kinds)):
-            return result
-        blocks = _flat(items)
-        if not any(isinstance(block, BLOCKS) for block in blocks):
-            return result
-        inner: list[Content] = []
-        content = [_as_block(block, inner) for block in blocks]
-        return replace(result, value=None, content=(*content, *inner, *result.content))
-    if (block := content_of(value)) is not None:
-        return replace(result, value=None, content=(block, *result.content))
-    return replace(result, value=bytes(cast(bytes, value)).decode()) if isinstance(value, _BYTES) else result
+def _items(value: Any) -> list[Any] | None:
+    """A value that is content, or a list with some, with blocks in place of what is one; None for other values."""
+    if type(value) in _NEVER_BLOCKS:
+        return None
+    if not isinstance(value, (list, tuple)):
+        return None if (block := content_of(value)) is None else [block]
+    # By type, not by item: a list may have a million of them.
+    kinds = {cast(Any, type(item)) for item in cast(list[Any], value)}
+    if hasattr(cast(Any, value), "_fields") or not any(map(_may_be_block, kinds)):
+        return None
+    items = _flat(cast(list[Any], value))
+    return items if any(isinstance(item, BLOCKS) for item in items) else None
 
 
 _BYTES = (bytes, bytearray, memoryview)
@@ -205,14 +211,6 @@ def _flat(items: list[Any]) -> list[Any]:
         else:
             flat.append(content_of(item) or item)
     return flat
-
-
-def _names(value: Any) -> Any:
-    """A value that is content, or a list with some, with names in place of pictures and files."""
-    if isinstance(value, (list, tuple)):
-        return [_names(item) for item in cast(list[Any], value)]
-    block = content_of(value)
-    return value if block is None else str(block)
 
 
 def _as_block(item: Any, inner: list[Content]) -> Content:

@@ -219,7 +219,7 @@ _OTHER_TOKENS = 1000
 
 def finalize_tool(inner: Tool, service: DebugService) -> Tool:
     """The prefixed tool, with the caller's settings as defaults and its result within the token limit."""
-    prefix = service.config.prefix
+    prefix, required = service.config.prefix, frozenset[str](inner.input_schema.get("required", ()))
 
     def prefixed(step: JsonObject) -> JsonObject:
         return {**step, "tool": f"{prefix}_{step['tool']}" if prefix else step["tool"]}
@@ -229,7 +229,9 @@ def finalize_tool(inner: Tool, service: DebugService) -> Tool:
         settings = service.settings_of(context.principal.subject)
         chosen = service.overrides.get(context.principal.subject, {})
         known = inner.input_schema.get("properties", {})
-        given = {**{name: value for name, value in chosen.items() if name in known}, **arguments}
+        # Strict function calling fills every argument in: "" is what it has for one that is not meant.
+        meant = {name: value for name, value in arguments.items() if value != "" or name in required}
+        given = {**{name: value for name, value in chosen.items() if name in known}, **meant}
         try:
             result = await inner.call(given, context)
         except ToolError as error:

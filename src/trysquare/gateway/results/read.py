@@ -25,7 +25,7 @@ async def read_result(
     results: ResultStore, call: ReadCall, *, context: CallContext, read_call: ReadOn | None = None
 ) -> Result[Any]:
     """Part of a large result. `offset` and `length` count characters or lines, or matches of `grep` or `path`."""
-    if call.path is not None and call.grep is not None:
+    if call.path and call.grep:
         raise InvalidArguments(
             "`path` and `grep` exclude each other.",
             code=ErrorCode.VALIDATION_INVALID_PARAM,
@@ -33,7 +33,7 @@ async def read_result(
         )
     stored = results.find(call.handle, principal=context.principal.subject)
     views = await run_in_thread(lambda: results.views_of(stored))
-    is_text = call.path is None and call.grep is None
+    is_text = not call.path and not call.grep
     value, following = await (_slice(views, call) if is_text else _search(views, call))
     on: JsonObject | None = None
     if following is not None:
@@ -55,7 +55,7 @@ async def _slice(views: Views, call: ReadCall) -> tuple[JsonObject, int | None]:
 
 
 async def _search(views: Views, call: ReadCall) -> tuple[JsonObject, int | None]:
-    is_grep = call.grep is not None
+    is_grep = bool(call.grep)
     wanted = {"kind": "grep", "pattern": call.grep} if is_grep else {"kind": "query", "path": call.path}
     length = min(call.length or MATCHES, MAX_MATCHES)
     job = {**wanted, "offset": call.offset, "length": length, "budget": MAX_CHARACTERS}
