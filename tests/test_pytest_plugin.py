@@ -45,7 +45,7 @@ async def test_without_a_client():
 
 @pytest.mark.anyio
 async def test_of_another_plugin(client):
-    assert len(await client.list_tools()) == 2
+    assert len(await client.list_tools()) == 3
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_sync(client):
         async with client:
             return len(await client.list_tools())
 
-    assert asyncio.run(count()) == 2
+    assert asyncio.run(count()) == 3
 """
 
 

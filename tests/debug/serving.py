@@ -60,4 +60,4 @@ async def served(folder: Path) -> AsyncGenerator[Desktop]:
 
 def size_of(envelope: dict[str, Any]) -> int:
     """How many characters an answer takes."""
-    return len(json.dumps(envelope))
+    return len(json.dumps({key: part for key, part in envelope.items() if key != "value"}))

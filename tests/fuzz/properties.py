@@ -54,6 +54,8 @@ def unexplained_tracebacks(log: str) -> list[str]:
     for match in re.finditer(r"Traceback \(most recent call last\)", log):
         before = log[: match.start()].rstrip().splitlines()
         line = before[-1] if before else ""
-        if "incident" not in line and not line.startswith(_CHAINED):
+        # The incident's id is a note below the exception, before the next record.
+        after = re.split(r"^\d{4}-", log[match.start() :], maxsplit=1, flags=re.MULTILINE)[0]
+        if "Incident " not in after and not line.lstrip().startswith(_CHAINED):
             found.append("\n".join(before[-3:]) + log[match.start() : match.start() + 3000])
     return found

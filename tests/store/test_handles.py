@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from tests.support import raises_code
 from trysquare import CallContext, ErrorCode, tool
 from trysquare.core.cache import Handles, KeepLimits, MemoryHandles, TooLargeToKeep
-from trysquare.middleware.pagination import paginate_results
+from trysquare.middleware.pagination import page_reader, paginate_results
 from trysquare.store import Database
 from trysquare.store.database import open_database
 from trysquare.store.handles import StoredHandles
-from trysquare.testing import call
 
 
 @pytest.fixture
@@ -84,10 +83,10 @@ async def test_a_page_can_be_read_through_another_process(handles: Handles, data
         return "x" * 5000
 
     made = paginate_results(tool(look, result_limit=400))
-    first = await call(made, "look", context=CallContext(handles=handles))
+    first = await made.call({}, CallContext(handles=handles))
     with closing(open_database(database.path)) as other:
         context = CallContext(handles=StoredHandles(other))
-        second = await call(made, "look", cursor=first.fields["page"]["cursor"], context=context)
+        second = await page_reader().call((first.next or {})["arguments"], context)
     assert second.fields["page"]["number"] == 2
 
 
@@ -162,6 +161,6 @@ async def test_a_dropped_page_is_an_error_that_says_what_to_do() -> None:
     first = (await made.call({"text": "abcde"}, context)).to_json()
     await made.call({"text": "fghij"}, context)
     with raises_code(ErrorCode.HANDLE_NOT_FOUND) as gone:
-        await made.call(first["next"]["arguments"], context)
+        await page_reader().call(first["next"]["arguments"], context)
     assert gone.value.code is ErrorCode.HANDLE_NOT_FOUND
     assert gone.value.instruction

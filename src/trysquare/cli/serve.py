@@ -290,4 +290,5 @@ def _print_start(app: App, http: HttpOptions, address: str) -> None:
 def _served(app: App) -> str:
     from trysquare.catalog.toolset import listed
 
-    return count(len(listed(app.toolset, app.profiles)), "tool")
+    own = [tool for tool in listed(app.toolset, app.profiles) if not tool.reads_pages]
+    return count(len(own), "tool")
