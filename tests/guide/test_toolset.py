@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.guide.opened import ask, opened, settings_for, told, write_guide
-from trysquare import ConfigurationError
+from trysquare import ConfigurationError, StaticToolset
 from trysquare.app import App, open_app
 from trysquare.catalog import ProfileChoice
 from trysquare.catalog.lint.engine import lint
 from trysquare.catalog.toolset import listed
 from trysquare.core.errors import NotFound
-from trysquare.core.toolset import Change, StaticToolset
+from trysquare.core.toolset import Change
 from trysquare.files.root import DirectoryRoot
 
 
@@ -40,8 +40,9 @@ async def test_narrower_profiles_keep_what_is_read_and_every_tool_stays_callable
 ) -> None:
     async with opened(project) as app:
         names = [tool.name for tool in listed(app.toolset, ProfileChoice(default=profile))]
-        assert (len(names), names[-1]) == (count + 1, "read_more")
         assert names[:3] == ["guide_get_content", "guide_search_content", "guide_list_content"]
+        # Documents may be long, so the tool that reads on is listed beside them.
+        assert (len(names), names[-1]) == (count + 1, "read_more")
         assert app.toolset.find("guide_set_document") is not None
 
 
