@@ -194,14 +194,14 @@ async def test_every_profile_leads_to_the_same_tools(tmp_path: Path, mode: str) 
         assert {"memory__read_graph", "memory__search_nodes", "gateway_read"} <= set(names)
         assert "mcp_memory" not in names
         graph = await client.call_tool("memory__read_graph", {})
-        assert _told(graph) == {"entities": [], "relations": []}
+        assert graph.structured_content == {"entities": [], "relations": []}
     async with connected(tmp_path, mode, "--profile", "gateway=gateway") as client:
         [tool] = (await client.list_tools()).tools
         assert tool.name == "mcp"
         found = _told(await client.call_tool("mcp", {"query": "read the whole knowledge graph"}))["value"]
         assert (found[0]["server"], found[0]["name"], found[0]["fit"]) == ("memory", "read_graph", "likely")
         arguments = {"action": "execute", "server": "memory", "tool_name": "read_graph"}
-        assert _told(await client.call_tool("mcp", arguments)) == {"entities": [], "relations": []}
+        assert (await client.call_tool("mcp", arguments)).structured_content == {"entities": [], "relations": []}
     async with connected(tmp_path, mode, "--profile", "search") as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["find_tools", "call_tool"]
         called = await client.call_tool("call_tool", {"name": "memory__read_graph"})

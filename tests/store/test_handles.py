@@ -87,7 +87,7 @@ async def test_a_page_can_be_read_through_another_process(handles: Handles, data
     with closing(open_database(database.path)) as other:
         context = CallContext(handles=StoredHandles(other))
         second = await page_reader().call((first.next or {})["arguments"], context)
-    assert second.fields["page"]["number"] == 2
+    assert second.to_json()["page"]["number"] == 2
 
 
 def test_the_bytes_on_disk_are_bounded_for_each_caller_and_in_all(database: Database) -> None:
