@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from pydantic import BaseModel
 
 from tests.in_process import in_process
 from tests.support import about
-from trysquare import Consent, StaticToolset, Toolset, tool
+from trysquare import CallContext, Consent, Result, StaticToolset, Tool, Toolset, tool
+from trysquare.core.json import JsonObject
 from trysquare.middleware import MiddlewareConfig, with_middleware
 from trysquare.server import ServeOptions
 from trysquare.store import StoredApprovals
@@ -188,3 +190,19 @@ async def test_a_request_has_one_span(monkeypatch: pytest.MonkeyPatch, era: str)
     # In one process only the older era's client opens a span of its own; the trace goes on from there.
     sent = [span.get_span_context() for span in calls if span.kind is trace.SpanKind.CLIENT]
     assert [one.span_id for one in sent if one] == [one.span_id for one in [served[0].parent] if one]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_middleware_that_replaces_the_value_replaces_what_clients_read_of_it(era: str) -> None:
+    async def count() -> int:
+        return 1
+
+    def doubled(inner: Tool) -> Tool:
+        async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
+            result = await inner.call(arguments, context)
+            return replace(result, value=result.value + 1)
+
+        return inner.wrapped(call)
+
+    async with client_of(StaticToolset([doubled(tool(count))]), era) as client:
+        assert (await client.call_tool("count", {})).structured_content == {"result": 2}

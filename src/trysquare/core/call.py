@@ -20,6 +20,7 @@ from trysquare.core.errors import (
     raise_if_meant_for_caller,
 )
 from trysquare.core.json import JsonObject, as_object
+from trysquare.core.output import refreshed
 from trysquare.core.redaction import SecretTexts
 from trysquare.core.resources import RESOURCES_SCOPE, Resource
 from trysquare.core.result import Result
@@ -56,7 +57,10 @@ async def _call(find: Callable[[], Tool], name: str, arguments: Any, own: CallCo
     task, found = asyncio.current_task(), None
     try:
         found = find()
-        return await found.call(require_object(arguments), own)
+        result = await found.call(require_object(arguments), own)
+        if result.structured_for is None or result.structured_for is result.value or result.page is not None:
+            return result
+        return refreshed(name, result, found.output) if found.output is not None and result.success else result
     except ToolError as error:
         logger.debug("%s: %s", _display_name(name), error.code)
         return Result.from_error(error)

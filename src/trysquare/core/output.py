@@ -133,12 +133,18 @@ def as_result(name: str, returned: Any, output: Output) -> Result[Any]:
     structured = output.structured(result.value, blocks)
     if output.validator.fits(structured):
         if returned is result.value and not blocks:
-            return Result(success=True, value=result.value, structured=structured)
-        return replace(result, structured=structured, content=(*blocks, *result.content))
+            return Result(success=True, value=result.value, structured=structured, structured_for=result.value)
+        content = (*blocks, *result.content)
+        return replace(result, structured=structured, structured_for=result.value, content=content)
     read = _read_as(output, result.value)
     if read is not None and output.validator.fits(again := output.structured(read, [])):
-        return replace(result, value=read, structured=again)
+        return replace(result, value=read, structured=again, structured_for=read)
     return _misfit(name, replace(result, content=(*blocks, *result.content)), output, structured)
+
+
+def refreshed(name: str, result: Result[Any], output: Output) -> Result[Any]:
+    """The result whose value a middleware replaced, with structured content of the new one."""
+    return as_result(name, replace(result, structured=None, structured_for=None), output)
 
 
 def _shown(name: str, result: Result[Any], items: list[Any], output: Output) -> Result[Any]:

@@ -101,6 +101,8 @@ class Result(Generic[T]):
     raw: bytes | None = None
     relayed: bytes | None = None
     structured: JsonObject | None = None
+    structured_for: Any = field(default=None, repr=False, compare=False)
+    """The value that `structured` was made of: a middleware may have put another in its place."""
     page: JsonObject | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 

@@ -281,12 +281,12 @@ def _call_of(
         returned = await (work if context.deadline is None else _within(work, context))
         # Values of plain types need no look.
         if type(returned) is exact and type(plain := jsonable(returned)) is exact:
-            return Result(success=True, value=returned, structured={"result": plain})
+            return Result(success=True, value=returned, structured={"result": plain}, structured_for=returned)
         if exact is not None and type(returned) is Result:
             result = cast(Result[Any], returned)
             value = result.value if result.success and result.structured is None else None
             if type(value) is exact and type(plain := jsonable(value)) is exact:
-                return replace(result, structured={"result": plain})
+                return replace(result, structured={"result": plain}, structured_for=value)
         return as_result(name, returned, output)
 
     return call
