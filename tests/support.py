@@ -7,7 +7,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -35,10 +35,11 @@ def about(answer: Any) -> dict[str, Any]:
 
 def told(answer: Any) -> dict[str, Any]:
     """All that a client reads of an answer to `tools/call`, as one object."""
-    wire = cast("dict[str, Any] | None", answer if isinstance(answer, dict) else None)
-    content = answer.content if wire is None else wire["content"]
-    structured = answer.structured_content if wire is None else wire.get("structuredContent")
-    failed = answer.is_error if wire is None else wire.get("isError", False)
+    wire: dict[str, Any] | None = answer if isinstance(answer, dict) else None
+    read: Any = answer
+    content = read.content if wire is None else wire["content"]
+    structured = read.structured_content if wire is None else wire.get("structuredContent")
+    failed = read.is_error if wire is None else wire.get("isError", False)
     texts = [getattr(block, "text", None) if wire is None else block.get("text") for block in content]
     text = "\n".join(filter(None, texts))
     found: dict[str, Any] = {"success": not failed, **(structured or {}), **about(answer)}

@@ -20,7 +20,6 @@ from pydantic import BaseModel
 from tests.in_process import in_process
 from tests.support import about
 from trysquare import CallContext, Consent, Result, StaticToolset, Tool, Toolset, tool
-from trysquare.core.json import JsonObject
 from trysquare.middleware import MiddlewareConfig, with_middleware
 from trysquare.server import ServeOptions
 from trysquare.store import StoredApprovals
@@ -198,9 +197,9 @@ async def test_a_middleware_that_replaces_the_value_replaces_what_clients_read_o
         return 1
 
     def doubled(inner: Tool) -> Tool:
-        async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
+        async def call(arguments: dict[str, Any], context: CallContext) -> Result[Any]:
             result = await inner.call(arguments, context)
-            return replace(result, value=result.value + 1)
+            return replace(result, value=int(result.value or 0) + 1)
 
         return inner.wrapped(call)
 
