@@ -258,8 +258,4 @@ async def test_inspectors_command_line_calls_the_sample_server(era: Any) -> None
             assert tuple(block["type"] for block in called["content"]) == kind.blocks, seen
             # The first page of a long answer says how to read on.
             structured = called.get("structuredContent") or {}
-            assert (
-                "next" in structured
-                if "resource_link" in kind.blocks and kind.text
-                else structured == (kind.data or {})
-            )
+            assert "next" in structured if kind.tool == "long_result" else structured == (kind.data or {}), seen
