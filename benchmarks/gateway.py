@@ -354,7 +354,7 @@ def _calls_table(results: GatewayResults) -> Table:
         found = [(results.cpu.get((name, *one)), results.rate.get((name, *one))) for one in columns]
         rows.append([kind.title, *(f"{cpu:.0f} us, {rate:.0f}/s" if cpu and rate else "-" for cpu, rate in found)])
     plain = {callers: cpu for (_, server, callers), cpu in results.cpu.items() if server == PLAIN}
-    rows.append(["a plain tool of ours", *(f"{plain[callers]:.0f} us" for _, callers in columns)])
+    rows.append(["a plain tool of Trysquare", *(f"{plain[callers]:.0f} us" for _, callers in columns)])
     head = ["gateway", *(f"{server}, {callers} callers: CPU a call, calls a second" for server, callers in columns)]
     return Table(title="The gateway: real servers from npm, over HTTP, 2025-11-25", head=head, rows=rows)
 

@@ -150,7 +150,7 @@ def cold_tables(results: ServerResults) -> Iterator[Table]:
             ratio = None if own is None or peer == TRYSQUARE else own.cpu / found.cpu
             row.append(f"{found.cpu:.0f} / {found.wall:.0f} ms{_beside(ratio, COLD_LIMITS.get((peer, tools)))}")
         rows.append(row)
-    head = ["server", *(f"{tools} tools: CPU / wall (CPU of ours to it)" for tools in sizes)]
+    head = ["server", *(f"{tools} tools: CPU / wall (Trysquare's CPU to it)" for tools in sizes)]
     yield Table(title=HEADINGS[COLD], head=head, rows=rows)
 
 
@@ -174,7 +174,7 @@ def _load_table(results: ServerResults, section: str, tools: int) -> Table:
             beside = _beside(ratio, _cpu_limit(section, peer, callers))
             row.append(f"{_microseconds(found)}, {results.rate[cell(peer, callers)]:.0f}/s{beside}")
         rows.append(row)
-    head = ["server", *(f"{callers} callers: CPU a call, calls a second (CPU of ours to it)" for callers in sizes)]
+    head = ["server", *(f"{callers} callers: CPU a call, calls a second (Trysquare's CPU to it)" for callers in sizes)]
     return Table(title=f"{HEADINGS[section]}, {tools} tools", head=head, rows=rows)
 
 
