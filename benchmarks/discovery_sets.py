@@ -47,7 +47,7 @@ class Entry:
 
     def tool(self) -> Tool:
         async def call(arguments: JsonObject, context: object) -> Any:
-            raise NotImplementedError
+            raise AssertionError("tools of a set are found, not called")
 
         # Names of the sets are longer and stranger than those of tools; what is searched are their words.
         named = "".join(letter if letter.isalnum() else "_" for letter in f"{self.server}_{self.name}")[:64].strip("_")

@@ -108,7 +108,7 @@ def _as_tool(remote: ToolDefinition) -> Tool:
     """A tool of another server, to be found and not called."""
 
     async def call(arguments: JsonObject, context: CallContext) -> Result[Any]:
-        raise NotImplementedError
+        raise AssertionError("a tool of another server is found here, not called")
 
     arguments = PassthroughArguments(wire=remote.input_schema)
     return Tool(name=remote.name, title=remote.title, description=remote.description, arguments=arguments, call=call)

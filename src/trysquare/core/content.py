@@ -257,7 +257,7 @@ def _held(
             raise ToolError(f"`{file}` is too large for an answer: {size:,} of at most {MAX_FILE_BYTES:,} bytes.")
         return file.read_bytes(), file.name
     except FileNotFoundError:
-        raise ToolError(f"There is no file `{file}`.", code=ErrorCode.FILE_NOT_FOUND) from None
+        raise ToolError(f"File not found: `{file}`.", code=ErrorCode.FILE_NOT_FOUND) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ToolError(f"`{file}` cannot be read: {reason}.", code=ErrorCode.FILE_NOT_ALLOWED) from None
