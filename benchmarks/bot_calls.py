@@ -34,13 +34,13 @@ Turn = Callable[["BotClient", int], None]
 def write_state(project: Path, completed: int) -> None:
     """A state file with a long history; the bot takes it over at its first call. Every behavior was begun."""
     entries = [
-        {"action_state": f"story_bot.{BEHAVIORS[number % 8]}.{ACTIONS[number // 8 % 7]}", "timestamp": _time(number)}
+        {"action_state": f"story_bot.{BEHAVIORS[number % 8]}.{ACTIONS[number // 8 % 7]}", "timestamp": time_of(number)}
         for number in range(completed)
     ]
     document = {
         "current_behavior": "story_bot.shape",
         "current_action": "story_bot.shape.gather_context",
-        "timestamp": _time(completed),
+        "timestamp": time_of(completed),
         "completed_actions": entries,
         "behaviors": {name: {"current_action": ACTIONS[1]} for name in BEHAVIORS},
     }
@@ -48,15 +48,16 @@ def write_state(project: Path, completed: int) -> None:
     (project / "workflow_state.json").write_text(json.dumps(document), encoding="utf-8")
 
 
-def _time(number: int) -> str:
+def time_of(number: int) -> str:
     return f"2026-01-{1 + number // 1440 % 28:02d}T{number // 60 % 24:02d}:{number % 60:02d}:00+00:00"
 
 
 class BotClient:
     """Calls one server and checks what it answers."""
 
-    def __init__(self, client: StdioClient) -> None:
+    def __init__(self, client: StdioClient, name: str = BOT.name) -> None:
         self._client = client
+        self._name = name
         self._number = 0
         client.answer(0)
 
@@ -71,7 +72,7 @@ class BotClient:
     def bot(self, tool: str, action: str | None = None) -> None:
         """Call a tool of the bot; `action` is the one that the answer must be about."""
         self._number += 1
-        params: dict[str, Any] = {"name": f"story_bot_{tool}", "arguments": {}}
+        params: dict[str, Any] = {"name": f"{self._name}_{tool}", "arguments": {}}
         self._client.send(request(self._number, "tools/call", params, HANDSHAKE))
         result = self._client.answer(self._number)["result"]
         told = result.get("structuredContent", {})
@@ -109,7 +110,7 @@ def close_turn(client: BotClient, turn: int) -> None:
 
 def bot_load(project: Path, turn: Turn, seconds: float) -> Load:
     """What the server uses for one kind of call, one after the other, after some to warm up."""
-    with running(_start(project), piped=True) as process:
+    with running(start_bot(project), piped=True) as process:
         client = BotClient(StdioClient(process))
         for number in range(2):
             behavior_turn(client, number)
@@ -122,7 +123,8 @@ def bot_load(project: Path, turn: Turn, seconds: float) -> Load:
         return Load(calls=calls, seconds=time.monotonic() - started, cpu=cpu_seconds(process.pid) - before)
 
 
-def _start(project: Path) -> Start:
+def start_bot(project: Path, bot: Path = BOT) -> Start:
+    """The server of a bot and of plain tools in a project."""
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     environment = {
         **os.environ,
@@ -130,6 +132,6 @@ def _start(project: Path) -> Start:
         "BENCH_TOOLS": "1",
         "XDG_STATE_HOME": str(project.with_name("user-state")),
     }
-    served = ["--bot", str(BOT), "--tools", "benchmarks.peers.trysquare_tools:tools"]
+    served = ["--bot", str(bot), "--tools", "benchmarks.peers.trysquare_tools:tools"]
     words = ["-m", "trysquare", "serve", *served, "--profile", "full", "--project", str(project)]
     return Start(command=[sys.executable, *words], environment=environment)

@@ -17,6 +17,7 @@ from benchmarks.bot_calls import (
     plain_turn,
     write_state,
 )
+from benchmarks.bot_growth import Growth, growth_tables, growth_targets, measure_growth
 from benchmarks.tables import Table, Target
 
 HISTORIES = (8, 10_000)
@@ -37,6 +38,7 @@ class BotResults:
     """Milliseconds of CPU a call, by the length of the history and the call; the best of all rounds."""
 
     cpu: dict[tuple[int, str], float] = field(default_factory=dict[tuple[int, str], float])
+    growth: Growth = field(default_factory=Growth)
 
     def beyond(self, history: int, title: str) -> float:
         """What a call takes beyond a plain tool of the same server."""
@@ -52,6 +54,7 @@ def measure_bots(results: BotResults, seconds: float, *, quick: bool = False) ->
                 write_state(project, history)
                 found = bot_load(project, turn, seconds).cpu_per_call / 1000
             results.cpu[history, title] = min(results.cpu.get((history, title), found), found)
+    measure_growth(results.growth, seconds, quick=quick)
 
 
 def bot_tables(results: BotResults) -> Iterator[Table]:
@@ -60,6 +63,7 @@ def bot_tables(results: BotResults) -> Iterator[Table]:
         rows = [_row(results, history, title) for known, title in results.cpu if known == history]
         head = ["call", "CPU a call", "beyond a plain tool", "to a plain tool"]
         yield Table(title=f"Bots: story_bot over stdio, {history:,} completed actions", head=head, rows=rows)
+    yield from growth_tables(results.growth)
 
 
 def _row(results: BotResults, history: int, title: str) -> list[str]:
@@ -77,3 +81,4 @@ def bot_targets(results: BotResults) -> Iterator[Target]:
         if title != PLAIN:
             promise = f"ms of CPU beyond a plain tool, {title.partition(':')[0]}, {history:,} completed actions"
             yield Target(promise=promise, found=results.beyond(history, title), limit=LIMIT)
+    yield from growth_targets(results.growth)

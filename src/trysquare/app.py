@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,6 +47,8 @@ class App:
     """What the toolset says of its server, where it is served alone."""
     routes: tuple[HttpRoute, ...] = ()
     """Pages beside the MCP endpoint over HTTP."""
+    introduce: Callable[[], str] | None = None
+    """Where the work of the toolsets stands, for the instructions of a server; None where none of them says so."""
     discovering: tuple[DiscoveringToolset, ...] = ()
     """Toolsets that discover their tools in the background."""
 
@@ -80,6 +82,7 @@ class App:
             title=own.title,
             version=own.version,
             instructions=own.instructions if given.instructions is None else given.instructions,
+            introduce=self.introduce,
             website=own.website,
             icons=own.icons,
             profiles=self.profiles,
@@ -183,8 +186,16 @@ def _compose(
         state=state,
         server_info=server_info_of(toolsets[0]) if len(toolsets) == 1 else None,
         routes=tuple(route for toolset in toolsets for route in routes_of(toolset)),
+        introduce=_introductions(toolsets),
         discovering=tuple(toolset for toolset in toolsets if isinstance(toolset, DiscoveringToolset)),
     )
+
+
+def _introductions(toolsets: Sequence[Toolset]) -> Callable[[], str] | None:
+    from trysquare.core.toolset import introduced
+
+    found = [each for toolset in toolsets for each in introduced(toolset)]
+    return (lambda: "\n\n".join(each.introduction() for each in found)) if found else None
 
 
 def _choices(settings: Settings, state: LazyDatabase) -> Choices | None:

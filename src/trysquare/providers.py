@@ -116,7 +116,8 @@ def open_debug_tools(settings: Settings, origins: Origins) -> AbstractAsyncConte
     from trysquare.debug import DebugConfig, open_debugger
 
     root, prefix = settings.project.resolve(), "debug" if settings.prefix is None else settings.prefix
-    return open_debugger(DebugConfig(root=root, prefix=prefix, shows_secrets=settings.debug_secrets))
+    adapters = dict(choice.split("=", 1) for choice in settings.debug_adapters)
+    return open_debugger(DebugConfig(root=root, prefix=prefix, shows_secrets=settings.debug_secrets, adapters=adapters))
 
 
 @asynccontextmanager

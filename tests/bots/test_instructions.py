@@ -147,10 +147,26 @@ async def test_moving_on_sends_only_what_is_new_and_asking_again_sends_all(tmp_p
     async with served(tmp_path) as bot:
         first = await bot.call("shape_gather_context")
         assert "unchanged" not in first["data"]["instructions"]
-        moved_on = await bot.call("shape_decide_planning_criteria")
+        handle = first["data"]["delivery"]["handle"]
+        moved_on = await bot.call("shape_decide_planning_criteria", delivery=handle)
         assert "behavior_instructions" in moved_on["data"]["instructions"]["unchanged"]
-        again = await bot.call("shape_decide_planning_criteria")
+        again = await bot.call("shape_decide_planning_criteria", delivery=moved_on["data"]["delivery"]["handle"])
         assert "unchanged" not in again["data"]["instructions"]
+
+
+async def test_whoever_does_not_name_a_delivery_gets_the_whole_text(tmp_path: Path) -> None:
+    """A new conversation, a sub-agent, or one whose history was cut: none of them knows the handle."""
+    async with served(tmp_path) as bot:
+        first = await bot.call("shape_gather_context")
+        other = await bot.call("shape_decide_planning_criteria")
+        assert "unchanged" not in other["data"]["instructions"]
+        assert first["data"]["delivery"]["to"]
+        closed = await bot.follow(first)
+        assert closed["next"]["arguments"]["parameters"]["delivery"] == first["data"]["delivery"]["handle"]
+        stranger = await bot.call("discovery_gather_context", delivery="00000000")
+        assert "unchanged" not in stranger["data"]["instructions"]
+        run = await bot.call("shape_decide_planning_criteria", delivery=first["data"]["delivery"]["handle"], run="b")
+        assert "unchanged" not in run["data"]["instructions"], "another run was delivered nothing"
 
 
 async def test_scope_leaves_out_the_rules_that_it_does_not_touch(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Barrier, Thread
@@ -12,7 +14,11 @@ from tests.bots.faults.desk import AT, BOT, PLAN, Desk, at, desk
 from trysquare import ErrorCode, ToolError
 from trysquare.bots.workflow.machine import Plan, RunState, close
 from trysquare.bots.workflow.runs import Change, refers_to
+from trysquare.bots.workflow.transaction import SHOWN_RUNS, entry_record, head_record
 from trysquare.core.errors import NotFound
+from trysquare.store import project_state
+from trysquare.store.database import open_database
+from trysquare.store.location import find_project_id
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -218,3 +224,70 @@ def test_of_many_closers_of_one_action_one_wins(here: Desk, url: str | None) -> 
     assert sorted(outcomes) == sorted(["closed", *["STATE_CONFLICT"] * (count - 1)])
     assert len(here.state.history()) == 1
     assert here.state.verify().sound
+
+
+def damage(here: Desk, url: str | None, run: str, text: str) -> None:
+    """Spoil the stored record of a run behind the program's back."""
+    if url is None:
+        with closing(open_database(project_state(here.project))) as database, database.write() as connection:
+            connection.execute("UPDATE workflow_runs SET state = ? WHERE run = ?", (text, run))
+        return
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        where = (text, run, find_project_id(here.project))
+        connection.execute("UPDATE workflow_runs SET state = %s WHERE run = %s AND project = %s", where)
+
+
+@pytest.mark.parametrize("text", ["{bad", "{}", "[1]", '{"current": "x"}', '{"current": ["shape"], "pointers": {}}'])
+def test_a_damaged_record_stops_its_own_run_and_is_named(here: Desk, url: str | None, text: str) -> None:
+    for run in ("main", "x", "y"):
+        here.close(run=run)
+    here.close(run="x")
+    damage(here, url, "x", text)
+    with pytest.raises(ToolError, match="record of run `x` is damaged") as refused:
+        here.close(run="x")
+    assert code_of(refused) == ErrorCode.STATE_UNAVAILABLE
+    assert "bot recover --run x" in (refused.value.instruction or "")
+    assert [here.close(run=run).state.version for run in ("main", "y")] == [2, 2]
+    assert [each.name for each in here.state.runs()] == ["main", "y"]
+    assert [*here.state.damaged()] == ["x"]
+
+    state, version = here.state.recover("x", principal="ada")
+    assert (version, state.version, str(state.current)) == (2, 3, "shape.validate_rules")
+    assert [str(each) for each in state.latest] == ["shape.initialize_project", "shape.gather_context"]
+    assert here.close(run="x").state.version == 4
+    assert here.state.damaged() == {}
+
+
+def test_the_file_shows_the_main_run_and_those_that_changed_last(here: Desk) -> None:
+    for number in range(SHOWN_RUNS + 3):
+        here.close(run=f"run-{number:02d}")
+    assert len(here.document()["runs"]) == SHOWN_RUNS
+    assert "run-00" not in here.document()["runs"]
+    here.close(run="run-00")
+    assert "run-00" in here.document()["runs"]
+    assert len(here.state.runs()) == SHOWN_RUNS + 3
+    assert here.load("run-01").state.version == 1, "a run that is not shown is not lost"
+
+
+def test_the_file_holds_one_line_for_each_completed_action_and_the_store_all_of_them(here: Desk) -> None:
+    here.close()
+    for _ in range(20):
+        here.open("shape.initialize_project")
+        here.close()
+    assert here.completed() == ["shape.initialize_project"]
+    assert len(here.state.history(limit=1000)) == 41
+    assert len(here.state.state_at("main", 3).latest) == 1
+
+
+def test_a_record_of_an_earlier_version_is_read_and_hands_its_lines_over(here: Desk, url: str | None) -> None:
+    here.close()
+    here.close()
+    before = here.load().state
+    inline = {**head_record(before), "latest": [entry_record(each) for each in before.latest.values()]}
+    damage(here, url, "main", json.dumps(inline))
+    assert desk(here.project, url=url).load().state == before
+    after = here.close().state
+    assert desk(here.project, url=url).load().state == after
+    assert len(after.latest) == 3

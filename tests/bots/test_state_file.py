@@ -16,12 +16,11 @@ from trysquare.bots.workflow.machine import Entry, RunState, begin, close, open_
 from trysquare.bots.workflow.state_file import (
     MAIN,
     Imported,
-    RunPart,
     UnreadableState,
-    add_lines,
     dump_state,
     entry_line,
     parse_state,
+    run_part,
 )
 
 EARLIER, LATER = "2026-11-15T11:00:00", "2026-11-15T13:00:00"
@@ -208,12 +207,11 @@ def states() -> st.SearchStrategy[tuple[RunState, list[Entry]]]:
 
 def dumped(runs: Mapping[str, tuple[RunState, Sequence[Entry]]]) -> str:
     """The file of runs and their histories."""
-    parts: dict[str, RunPart] = {}
+    parts: dict[str, bytes] = {}
     for name, (state, history) in runs.items():
-        body = bytearray()
-        add_lines(name, body, [entry_line(PLAN, entry) for entry in history])
-        parts[name] = RunPart(state=state, at=AT, body=body)
-    return b"".join(dump_state(PLAN, parts)).decode("utf-8")
+        lines = [entry_line(PLAN, name, entry) for entry in history]
+        parts[name] = run_part(PLAN, name, state, at=AT, lines=lines, complete=False)
+    return dump_state(parts).decode("utf-8")
 
 
 def test_the_file_is_laid_out_for_reading() -> None:

@@ -61,7 +61,7 @@ async def test_a_new_behavior_brings_its_tools_and_the_listeners_hear_of_it(tmp_
         await call_tool(toolset, "mini_restart_server")
         assert len(toolset.tools()) == before + 1 + 4
         assert (await call_tool(toolset, "mini_ship_tool")).fields["behavior"] == "ship"
-    assert heard == ["tools"]
+    assert heard == ["tools", "prompts"]
 
 
 async def test_a_restart_that_finds_nothing_new_tells_nobody(tmp_path: Path) -> None:

@@ -69,7 +69,11 @@ def _read_version(folder: DirectoryRoot, path: str, digest: str) -> bytes | None
 
 def files_at(state: WorkflowRuns, run: str, version: int | None = None) -> dict[str, str]:
     """The files of a run as they were last recorded by its closes up to a version, or until now."""
-    origins = {each.name: each.origin for each in state.runs()}
+    origins: dict[str, str] = {}
+    each = run
+    while each and each not in origins:
+        origins[each] = state.origin(each)
+        each = origins[each].rpartition("@")[0]
     recorded = [body for kind in _CLOSING for body in state.audited(kind)]
     return _recorded(recorded, origins, run, version)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -143,7 +143,13 @@ PARAMETERS: dict[str, JsonObject] = {
     "skip": _spec("boolean", "Close without the work; needs reason"),
     "reason": _spec("string", "Why it is rejected or skipped"),
     "confirm": _spec("string", "true, or another directory, as the user agreed"),
-    "scope": _spec("object", "Lists of epic, story, increment, files"),
+    "scope": {
+        **_spec("object", "Only these; empty means everything"),
+        "properties": {kind: {"type": "array", "items": {"type": "string"}} for kind in KINDS},
+        "additionalProperties": False,
+    },
+    "action": _spec("string", "Action to open (default: the current one)"),
+    "delivery": _spec("string", "data.delivery.handle of your last delivery; without it all parts are sent"),
     "part": _spec("string", "Handle of one part of the instructions"),
     "fresh": _spec("boolean", "true sends delivered parts again"),
     "answers": _spec("object", "Answers to the key questions, by question"),
@@ -167,8 +173,8 @@ OF_ACTION: dict[str, frozenset[str]] = {
 }
 
 _ANYWHERE = ("project", "run")
-_FORWARD = (*_ANYWHERE, "confirm", "scope", "part", "fresh", "request_key")
-_TEXTS = ("project", "run", "request_key", "expected_action", "reason", "part", "query", "tool")
+_FORWARD = (*_ANYWHERE, "confirm", "scope", "part", "fresh", "delivery", "request_key")
+_TEXTS = ("action", "delivery", "project", "run", "request_key", "expected_action", "reason", "part", "query", "tool")
 _FLAGS = ("hard", "fresh", "overwrite", "confirm_deletion")
 _NOT_REASONS = frozenset({"", "true", "false", "yes", "no", "y", "n", "1", "0", "on", "off", "none", "null"})
 
@@ -184,6 +190,8 @@ class Parameters:
     expected_action: str | None = None
     reason: str | None = None
     part: str | None = None
+    action: str | None = None
+    delivery: str | None = None
     confirm: bool | str | None = None
     reject: bool = False
     skip: bool = False
@@ -191,8 +199,8 @@ class Parameters:
     fresh: bool = False
 
     def repeated(self, **more: Any) -> JsonObject:
-        """Arguments of a follow-up call: the same project, run and scope, and `more`."""
-        repeated = {name: self.given[name] for name in ("project", "run", "scope") if name in self.given}
+        """Arguments of a follow-up call: the same project, run, scope and delivery, and `more`."""
+        repeated = {name: self.given[name] for name in ("project", "run", "scope", "delivery") if name in self.given}
         inner = {**repeated, **{name: value for name, value in more.items() if value is not None}}
         return {"parameters": inner} if inner else {}
 
@@ -204,15 +212,22 @@ def _schema(parameters: JsonObject) -> JsonObject:
 class BotArguments:
     """Arguments of one bot tool: an object `parameters`; top-level names are read as if they were inside it."""
 
-    def __init__(self, names: Iterable[str], *, listed: bool = False) -> None:
-        """`listed` shows every parameter with its description in the listed schema, not only the names."""
+    def __init__(
+        self, names: Iterable[str], *, listed: bool = False, enums: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """`listed` shows every parameter in the listed schema; `enums` are the allowed values of some."""
         self.names = tuple(names)
-        properties = {name: PARAMETERS[name] for name in self.names}
+        self._enums = enums or {}
+        properties = {name: self._property(name) for name in self.names}
         self.exact = _schema({"type": "object", "properties": properties, "additionalProperties": False})
         # The short form is part of every conversation with a model, for many tools.
-        own = [name for name in self.names if name not in _FORWARD] or ["scope"]
-        short = {"type": "object", "description": ", ".join((*self.names[:2], own[0])) + " …"}
-        self.wire = self.exact if listed else _schema(short)
+        own = {name: PARAMETERS[name] for name in self.names if name not in _FORWARD}
+        short: JsonObject = {"type": "object", "description": ", ".join(self.names[:4]) + " …"}
+        self.wire = self.exact if listed else _schema({**short, "properties": own} if own else short)
+
+    def _property(self, name: str) -> JsonObject:
+        values = self._enums.get(name)
+        return PARAMETERS[name] if values is None else {**PARAMETERS[name], "enum": list(values)}
 
     def usage(self) -> str:
         lines = "\n".join(f"- `{name}`: {PARAMETERS[name]['description']}." for name in self.names)
@@ -231,6 +246,14 @@ class BotArguments:
         unknown = [name for name in given if name not in self.names]
         if unknown:
             raise self._unknown(tool, given, unknown)
+        for name, values in self._enums.items():
+            if given.get(name) not in (None, "", *values):
+                near = closest_names(str(given[name]), values)
+                meant = f" Did you mean `{near[0]}`?" if near else f" Known are {', '.join(values)}."
+                raise InvalidArguments(
+                    f"{tool}: unknown {name} `{truncate(str(given[name]))}`.{meant} Nothing was done.",
+                    instruction="Correct that and send the call again.",
+                )
         return _read(tool, given)
 
     def _unknown(self, tool: str, given: JsonObject, unknown: list[str]) -> InvalidArguments:
@@ -257,13 +280,19 @@ class BotArguments:
         )
 
 
-BOT_LEVEL = BotArguments((*_FORWARD, *sorted(name for names in OF_ACTION.values() for name in names)))
+BOT_LEVEL = BotArguments((*_FORWARD, *sorted(name for names in OF_ACTION.values() for name in names)), listed=True)
 CLOSE = BotArguments(
-    ("expected_action", "reject", "skip", "reason", "request_key", *_ANYWHERE, "scope", "confirm"), listed=True
+    ("expected_action", "reject", "skip", "reason", "request_key", *_ANYWHERE, "scope", "confirm", "delivery"),
+    listed=True,
 )
 RESTART = BotArguments(("hard", *_ANYWHERE), listed=True)
 FIND = BotArguments(("query", *_ANYWHERE))
-DO = BotArguments(("tool", *dict.fromkeys((*BOT_LEVEL.names, *CLOSE.names, *RESTART.names))))
+DO = BotArguments(("tool", "action", *dict.fromkeys((*BOT_LEVEL.names, *CLOSE.names, *RESTART.names))))
+
+
+def behavior_arguments(actions: Sequence[str]) -> BotArguments:
+    """The arguments of a behavior's tool, which opens any of its actions."""
+    return BotArguments((*BOT_LEVEL.names, "action"), listed=True, enums={"action": actions})
 
 
 def action_arguments(action: str) -> BotArguments:
@@ -283,6 +312,8 @@ def _read(tool: str, given: JsonObject) -> Parameters:
         expected_action=texts["expected_action"],
         reason=_reason(tool, texts["reason"], reject, skip),
         part=texts["part"],
+        action=texts["action"],
+        delivery=texts["delivery"],
         confirm=_confirm(tool, given.get("confirm")),
         reject=reject is not False,
         skip=skip is not False,

@@ -69,7 +69,7 @@ class BotProject:
         """Whether the bot has worked here before."""
         if loaded.state.version > 0:
             return True
-        return (not self.outside or self._has_state()) and bool(self.state.runs())
+        return (not self.outside or self._has_state()) and self.state.has_runs()
 
     def _has_state(self) -> bool:
         if project_state(self.root).exists():

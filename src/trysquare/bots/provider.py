@@ -15,8 +15,19 @@ from typing import Any
 from trysquare.bots.definition import folder as names
 from trysquare.bots.definition.check import require_sound_rules
 from trysquare.bots.definition.model import Changes
-from trysquare.bots.parameters import BOT_LEVEL, CLOSE, DO, FIND, RESTART, BotArguments, Parameters, action_arguments
+from trysquare.bots.parameters import (
+    BOT_LEVEL,
+    CLOSE,
+    DO,
+    FIND,
+    RESTART,
+    BotArguments,
+    Parameters,
+    action_arguments,
+    behavior_arguments,
+)
 from trysquare.bots.projects import BotConfig, LiveBot, OpenStore
+from trysquare.bots.prompts import bot_prompts, introduction
 from trysquare.bots.tools.admin import Finder, do, restart
 from trysquare.bots.tools.close import close_action
 from trysquare.bots.tools.delivery import DeliveryLog
@@ -56,13 +67,18 @@ class BotToolset(DynamicToolset):
         self._deliveries = DeliveryLog()
         self._finder = Finder(lambda: self._findable())
         self._tools = {tool.name: tool for tool in self._build()}
+        self._prompts = {prompt.name: prompt for prompt in bot_prompts(bot)}
 
     def reload(self, principal: str = "watch") -> Changes:
         """Reload the definition, and notify the listeners if the tools changed."""
         changes = self.bot.reload(principal)
         if changes:
-            self.replace(tools=self._build())
+            self.replace(tools=self._build(), prompts=bot_prompts(self.bot))
         return changes
+
+    def introduction(self) -> str:
+        """Where the work stands, for the instructions of the server."""
+        return introduction(self.bot)
 
     def _findable(self) -> list[Tool]:
         return [tool for tool in self.tools() if tool.metadata.profiles != _GATEWAY]
@@ -77,10 +93,11 @@ class BotToolset(DynamicToolset):
             self._tool(names.CLOSE, closing, done, _ALL, CLOSE, self._close),
             self._tool(names.RESTART, restarting, (), _LEVELS, RESTART, self._restart, right=RESTART_RIGHT),
         ]
+        level = behavior_arguments([action.name for action in definition.actions])
         for behavior in definition.behaviors:
             suffix, about = f"{behavior.name}_{names.TOOL}", f"Continue {behavior.name} at its current action."
             run = self._forward(Target(behavior=behavior.name))
-            tools.append(self._tool(suffix, about, behavior.trigger_patterns, _LEVELS, BOT_LEVEL, run))
+            tools.append(self._tool(suffix, about, behavior.trigger_patterns, _LEVELS, level, run))
             for action in definition.actions:
                 about = f"{action.name.replace('_', ' ').capitalize()} for {behavior.name}."
                 triggers = definition.triggers_of(behavior.name, action.name)
@@ -95,7 +112,8 @@ class BotToolset(DynamicToolset):
 
     def _forward(self, target: Target) -> Run:
         async def run(name: str, parameters: Parameters, context: CallContext) -> Result[Any]:
-            return await forward(self._call(name, parameters, context), target, self._deliveries, context)
+            chosen = target if parameters.action is None else replace(target, action=parameters.action)
+            return await forward(self._call(name, parameters, context), chosen, self._deliveries, context)
 
         return run
 

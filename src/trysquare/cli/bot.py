@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -17,16 +18,19 @@ from trysquare.bots.definition.folder import close_tool_name
 from trysquare.bots.definition.scaffold import write_new_bot
 from trysquare.bots.gates import Gates, ask_human
 from trysquare.bots.parameters import CLOSE
-from trysquare.bots.projects import LiveBot
+from trysquare.bots.projects import BotProject, LiveBot
 from trysquare.bots.run_files import changed_since, plan_copies, proof_holds, write_copies
 from trysquare.bots.scanners.runner import self_test
 from trysquare.bots.tools.close import close_action
 from trysquare.bots.tools.responses import BotCall
+from trysquare.bots.workflow.conflicts import Notices
 from trysquare.bots.workflow.machine import RunState, open_actions
 from trysquare.bots.workflow.runs import RunSummary, WorkflowRuns, require_run_name
 from trysquare.bots.workflow.state_file import MAIN
+from trysquare.bots.workflow.transaction import DamagedRecord
 from trysquare.cli.approve import decide_code
 from trysquare.cli.bot_diff import compare, print_difference
+from trysquare.cli.bot_records import write_export
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import JSON, add_place_options, load, positive
 from trysquare.cli.terminal import (
@@ -145,10 +149,19 @@ def _print_status(reports: list[dict[str, Any]]) -> None:
 
 def _status_report(bot: LiveBot) -> dict[str, Any]:
     project = bot.project()
-    notices = project.load("main").notices
+    notices = _notices(project)
     runs = [_summary(bot, each) for each in project.state.runs()]
     shown = [*notices.recovered, *notices.inconsistent, *notices.warnings]
+    shown += project.state.damaged().values()
     return {"bot": bot.name, "project": str(project.root), "runs": runs, "notices": shown}
+
+
+def _notices(project: BotProject) -> Notices:
+    """What reading the state file found; the damage of the main run is listed with that of the others."""
+    try:
+        return project.load(MAIN).notices
+    except DamagedRecord:
+        return Notices()
 
 
 def _summary(bot: LiveBot, run: RunSummary) -> dict[str, Any]:
@@ -218,10 +231,28 @@ def _events(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str
             "at": line.at,
             "what": line.kind,
             "by": line.principal,
-            "current": ".".join(line.state["current"]),
+            "current": ".".join(json.loads(line.state)["current"]),
         }
         for line in state.events(arguments.run, limit=arguments.limit)
     ]
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    """The whole history of one run or of all of them, as lines of JSON."""
+    with _opened_bot(arguments) as bot:
+        project = bot.project()
+        project.load(MAIN)
+        if arguments.run is not None:
+            _require_run(project.state, arguments.run, "bot export")
+        runs = [each.name for each in project.state.runs()] if arguments.run is None else [arguments.run]
+        write_export(project.state, runs, arguments.output)
+
+
+def _recover(arguments: argparse.Namespace) -> None:
+    """Rebuild a damaged record from the run's changes and history."""
+    with _opened_bot(arguments) as bot:
+        state, version = bot.project().state.recover(arguments.run, principal=local_principal().subject)
+    _report(arguments, arguments.run, state, f"was rebuilt from version {version} and is at", {})
 
 
 def _diff(arguments: argparse.Namespace) -> None:
@@ -366,6 +397,12 @@ _HISTORY = (
     option("--limit", type=positive(int), default=1_000, metavar="N", help="maximum number of lines"),
     *_RUN,
 )
+_EXPORT = (
+    option("--output", type=Path, metavar="FILE", help="the file to write (default: standard output)"),
+    option("--run", metavar="RUN", help="only this run (default: all)"),
+    option("--bot", metavar="FOLDER", action="append", default=argparse.SUPPRESS, help=_ABOUT_BOT),
+    add_place_options,
+)
 _SIDES = (
     option("before", metavar="BEFORE", help="RUN, RUN@VERSION, @VERSION, or . for the current files"),
     option("after", metavar="AFTER", help="the other side, in the same form"),
@@ -414,6 +451,24 @@ COMMAND = Command(
             examples=(
                 "trysquare bot history --bot bots/release",
                 "trysquare bot history --events --limit 20",
+            ),
+        ),
+        "export": Command(
+            _export,
+            _EXPORT,
+            "write the whole history of the runs as lines of JSON",
+            examples=(
+                "trysquare bot export --output history.jsonl",
+                "trysquare bot export --run hotfix",
+            ),
+        ),
+        "recover": Command(
+            _recover,
+            _RUN,
+            "rebuild the damaged record of a run from its history",
+            examples=(
+                "trysquare bot recover --run hotfix",
+                "trysquare bot recover --run main --bot bots/release",
             ),
         ),
         "diff": Command(

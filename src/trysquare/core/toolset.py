@@ -55,6 +55,13 @@ class ServerInfo:
     icons: tuple[Icon, ...] = ()
 
 
+@runtime_checkable
+class IntroducedToolset(Protocol):
+    """A toolset that says where its work stands, anew for every conversation that begins."""
+
+    def introduction(self) -> str: ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HttpRoute:
     """A page beside the MCP endpoint, where the toolset is served over HTTP."""
@@ -179,6 +186,10 @@ class CombinedToolset:
         return known[0] if len(known) == 1 else None
 
     @property
+    def introduced(self) -> Sequence[IntroducedToolset]:
+        return tuple(each for toolset in self._toolsets for each in introduced(toolset))
+
+    @property
     def lifespans(self) -> Sequence[Lifespans]:
         return tuple(each for toolset in self._toolsets for each in lifespans_of(toolset))
 
@@ -222,6 +233,13 @@ class CombinedToolset:
             # Of two tools that now have one name, the first is found.
             with self._lock:
                 self._index = {tool.name: tool for tool in reversed(self.tools())}
+
+
+def introduced(toolset: Toolset) -> Sequence[IntroducedToolset]:
+    """The parts of a toolset that say where their work stands."""
+    if isinstance(toolset, CombinedToolset):
+        return toolset.introduced
+    return (toolset,) if isinstance(toolset, IntroducedToolset) else ()
 
 
 class DynamicToolset(StaticToolset):

@@ -67,6 +67,11 @@ class ChildProcess:
             return None
         return status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
 
+    def close_input(self) -> None:
+        """Close its standard input, so that it reads the end of it."""
+        with suppress(OSError):
+            self._pipes[0].close()
+
     async def end(self, *, grace: float) -> None:
         """End it and its descendants: close its input, then SIGTERM, then SIGKILL."""
         if self._ending is None:
@@ -74,9 +79,8 @@ class ChildProcess:
         await asyncio.shield(self._ending)
 
     async def _end(self, grace: float) -> None:
-        stdin, stdout, stderr = self._pipes
-        with suppress(OSError):
-            stdin.close()
+        _, stdout, stderr = self._pipes
+        self.close_input()
         if not await self.exits_within(grace):
             self._signal_group(signal.SIGTERM)
             if not await self.exits_within(grace):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,8 @@ class ServeOptions:
     version: str | None = None
     title: str | None = None
     instructions: str | None = None
+    introduce: Callable[[], str] | None = None
+    """Where the work stands, added to the instructions whenever a client connects."""
     website: str | None = None
     icons: tuple[Icon, ...] = ()
     profiles: ProfileChoice = field(default_factory=ProfileChoice)

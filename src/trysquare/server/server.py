@@ -12,6 +12,7 @@ from msgspec import Raw
 from trysquare.core.call import guard_crash
 from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
+from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import Toolset, open_lifespans
 from trysquare.protocol.envelope import envelope_version, require_meta, require_version
 from trysquare.protocol.messages import (
@@ -210,18 +211,20 @@ class McpServer:
         session.version = negotiated(params.protocol_version)
         session.capabilities = params.capabilities
         session.client_info = {"name": params.client_info.name, "version": params.client_info.version}
-        return self._introduction({"protocolVersion": session.version, "serverInfo": self.info})
+        return await self._introduction({"protocolVersion": session.version, "serverInfo": self.info})
 
     async def _discover(self, request: Request) -> JsonObject:
-        introduction = self._introduction({"supportedVersions": list(STATELESS_VERSIONS)})
+        introduction = await self._introduction({"supportedVersions": list(STATELESS_VERSIONS)})
         if self.options.skills:
             introduction["capabilities"] = {**SERVER_CAPABILITIES, "extensions": {SKILLS_EXTENSION: {}}}
         return introduction
 
-    def _introduction(self, head: JsonObject) -> JsonObject:
+    async def _introduction(self, head: JsonObject) -> JsonObject:
         introduction: JsonObject = {**head, "capabilities": SERVER_CAPABILITIES}
-        if self._instructions is not None:
-            introduction["instructions"] = self._instructions
+        introduce = self.options.introduce
+        stands = None if introduce is None else await run_in_thread(introduce)
+        if texts := [text for text in (self._instructions, stands) if text]:
+            introduction["instructions"] = "\n\n".join(texts)
         return introduction
 
     async def _ping(self, request: Request) -> JsonObject:

@@ -82,12 +82,20 @@ def _named_address(given: str) -> str:
     return given
 
 
+def _adapter_choice(given: str) -> str:
+    name, _, wanted = given.partition("=")
+    if not name.strip() or not wanted.strip():
+        raise ValueError("expected NAME=VERSION or NAME=PATH, such as lldb-dap=18")
+    return given
+
+
 TextList = Annotated[tuple[str, ...], BeforeValidator(_one_or_many)]
 PathList = Annotated[tuple[Path, ...], BeforeValidator(_one_or_many)]
 SecretList = Annotated[tuple[SecretStr, ...], BeforeValidator(_one_or_many)]
 ToolsList = Annotated[tuple[Annotated[str, AfterValidator(_tools_name)], ...], BeforeValidator(_one_or_many)]
 ProfileList = Annotated[tuple[Annotated[str, AfterValidator(_profile)], ...], BeforeValidator(_one_or_many)]
 AddressList = Annotated[tuple[Annotated[str, AfterValidator(_named_address)], ...], BeforeValidator(_one_or_many)]
+AdapterList = Annotated[tuple[Annotated[str, AfterValidator(_adapter_choice)], ...], BeforeValidator(_one_or_many)]
 
 
 class Section(BaseModel):
@@ -311,6 +319,9 @@ class Settings(Section):
         default=False, description="Serve the debugger's tools"
     )
     debug_secrets: bool = Field(default=False, description="Let the debugger show values whose names suggest a secret")
+    debug_adapters: AdapterList = Field(
+        default=(), description="Debuggers to use: NAME=VERSION or NAME=PATH, such as lldb-dap=18"
+    )
     agents: Annotated[bool, _source("agents as tools")] = Field(default=False, description="Serve agents as tools")
     model: str | None = Field(
         default=None,

@@ -172,8 +172,22 @@ _CHOICES = (
     "CREATE TABLE search_choices (term TEXT NOT NULL, tool TEXT NOT NULL, count INTEGER NOT NULL, at REAL NOT NULL,"
     " PRIMARY KEY (term, tool))",
 )
+LATEST = (
+    # The latest line of each action, one row for each behavior, so that a close writes no more than its behavior.
+    """
+    CREATE TABLE workflow_latest (
+        project TEXT NOT NULL, bot TEXT NOT NULL, run TEXT NOT NULL, behavior TEXT NOT NULL, body TEXT NOT NULL,
+        PRIMARY KEY (project, bot, run, behavior)
+    )
+    """,
+    "CREATE INDEX workflow_runs_by_update ON workflow_runs (project, bot, updated, run)",
+    # Names that differ only in case would share files on some file systems.
+    "CREATE INDEX workflow_runs_by_name ON workflow_runs (project, bot, lower(run))",
+    "CREATE INDEX idempotency_by_expiry ON idempotency (expires)",
+)
+"""Bounds what a close reads and writes, the same on SQLite and PostgreSQL."""
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    _FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS, _PRESTART, _CHOICES,
+    _FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS, _PRESTART, _CHOICES, LATEST,
 )  # fmt: skip
 """Never change a released migration: add another."""
 

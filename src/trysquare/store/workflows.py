@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol
 
 from trysquare.core.json import JsonObject
@@ -28,7 +27,8 @@ class StoredRun:
     generation: int
     entries: int
     """Number of lines of its current history."""
-    state: JsonObject
+    state: str
+    """JSON, not parsed here: a damaged record must not stop the other runs."""
     updated: str
     origin: str = ""
 
@@ -52,7 +52,8 @@ class StoredEvent:
     principal: str
     generation: int
     entries: int
-    state: JsonObject
+    state: str
+    """JSON of the state, without the latest lines."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,9 +99,40 @@ class WorkflowRows:
         """All runs, by name."""
         return [_stored_run(row) for row in self._all(f"{_RUNS} WHERE project = ? AND bot = ? ORDER BY run")]
 
+    def recent_runs(self, *, without: str, limit: int) -> list[StoredRun]:
+        """The runs that changed last, newest first."""
+        order = "AND run <> ? ORDER BY updated DESC, run DESC LIMIT ?"
+        return [_stored_run(row) for row in self._all(f"{_RUNS} WHERE project = ? AND bot = ? {order}", without, limit)]
+
+    def run_names(self, *, limit: int) -> list[str]:
+        """Names of the first runs by name."""
+        query = "SELECT run FROM workflow_runs WHERE project = ? AND bot = ? ORDER BY run LIMIT ?"
+        return [row[0] for row in self._all(query, limit)]
+
+    def names_like(self, name: str) -> list[str]:
+        """Names of runs that are this one but for case."""
+        query = "SELECT run FROM workflow_runs WHERE project = ? AND bot = ? AND lower(run) = ?"
+        return [row[0] for row in self._all(query, name.lower())]
+
+    def latest(self, run: str) -> dict[str, str]:
+        """The latest lines of a run as JSON, by behavior."""
+        query = "SELECT behavior, body FROM workflow_latest WHERE project = ? AND bot = ? AND run = ?"
+        return dict(self._all(query, run))
+
+    def put_latest(self, run: str, behavior: str, entries: list[JsonObject]) -> None:
+        """Store the latest lines of one behavior of a run."""
+        self._run(
+            "INSERT INTO workflow_latest (project, bot, run, behavior, body) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (project, bot, run, behavior) DO UPDATE SET body = excluded.body",
+            *(run, behavior, json.dumps(entries, separators=(",", ":"))),
+        )
+
+    def clear_latest(self, run: str) -> None:
+        self._run("DELETE FROM workflow_latest WHERE project = ? AND bot = ? AND run = ?", run)
+
     def put_run(self, run: StoredRun, *, replaces: int | None) -> bool:
         """Store a run; False if the row does not have the version to replace."""
-        values = (run.version, run.generation, run.entries, _to_text(run.state), run.updated)
+        values = (run.version, run.generation, run.entries, run.state, run.updated)
         if replaces is None:
             done = self._statements.execute(
                 "INSERT INTO workflow_runs (project, bot, run, version, generation, entries, state, updated, origin)"
@@ -153,7 +185,7 @@ class WorkflowRows:
             "INSERT INTO workflow_events (project, bot, run, version, at, kind, principal, generation, entries, state)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             *(run, event.version, event.at, event.kind, event.principal, event.generation, event.entries),
-            _to_text(event.state),
+            event.state,
         )
 
     def events(self, run: str, *, after: int = -1, limit: int = 100) -> list[StoredEvent]:
@@ -306,22 +338,16 @@ _EVENTS = (
 def _stored_run(row: Any) -> StoredRun:
     name, version, generation, entries, state, updated, origin = row
     return StoredRun(
-        name=name, version=version, generation=generation, entries=entries, state=_read_state(state), updated=updated,
+        name=name, version=version, generation=generation, entries=entries, state=state, updated=updated,
         origin=origin,
     )  # fmt: skip
-
-
-@lru_cache(maxsize=32)
-def _read_state(text: str) -> JsonObject:
-    """Parse a state. Calls read the same few again and again, and none changes them."""
-    return json.loads(text)
 
 
 def _stored_event(row: Any) -> StoredEvent:
     version, at, kind, principal, generation, entries, state = row
     return StoredEvent(
         version=version, at=at, kind=kind, principal=principal, generation=generation, entries=entries,
-        state=json.loads(state),
+        state=state,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from trysquare.core.json import JsonObject
 from trysquare.store import audit
 from trysquare.store.database import Rows
 from trysquare.store.location import find_project_id, get_project_id
-from trysquare.store.migrations import IDEMPOTENCY, WORKFLOW
+from trysquare.store.migrations import IDEMPOTENCY, LATEST, WORKFLOW
 from trysquare.store.workflows import WorkflowRows
 
 try:
@@ -49,6 +49,7 @@ _TABLES = (
         project TEXT NOT NULL, bot TEXT NOT NULL, seq BIGINT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (project, bot)
     )
     """,
+    *LATEST,
 )
 
 
@@ -155,13 +156,14 @@ def _connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
 
 
 def _make_tables(statements: _Statements) -> None:
-    if statements.execute("SELECT to_regclass('workflow_audit_head')").fetchone()[0] is not None:
+    if statements.execute("SELECT to_regclass('workflow_latest')").fetchone()[0] is not None:
         return
     statements.execute("BEGIN")
     # Concurrent CREATE TABLE IF NOT EXISTS can fail, so one process at a time.
     statements.execute("SELECT pg_advisory_xact_lock(hashtextextended('trysquare:tables', 0))")
-    for table in _TABLES:
-        statements.execute(table.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
+    for statement in _TABLES:
+        kind = "TABLE" if "CREATE TABLE" in statement else "INDEX"
+        statements.execute(statement.replace(f"CREATE {kind}", f"CREATE {kind} IF NOT EXISTS"))
     statements.execute("COMMIT")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
-from tests.bots.faults.record import Event, Line, Record
+from tests.bots.faults.record import Event, Line, Record, is_done
 from tests.bots.faults.tool_site import LAWS, Law, Site, read_document
 from trysquare.bots.workflow.sync import NAME
 
@@ -145,9 +145,11 @@ class Hand:
         if touch.way == "delete":
             return
         _, told = record.before(law, event)
-        now = {_key(line) for line in record.history(event)}
-        lost = {_key(line) for line in told} - now
-        assert lost <= touch.shown.get(event.run, set()) - touch.says.get(event.run, set()), "a completion was lost"
+        history = record.history(event)
+        assert {_key(line) for line in told} <= {_key(line) for line in history}, "a line was lost"
+        taken_out = touch.shown.get(event.run, set()) - touch.says.get(event.run, set())
+        undone = {line.path for line in told if is_done(told, line.path) and not is_done(history, line.path)}
+        assert undone <= {path for path, _, _ in taken_out}, "a completion was lost"
 
 
 def _key(line: Line) -> tuple[str, int | None, bool]:

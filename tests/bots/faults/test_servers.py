@@ -189,7 +189,7 @@ async def test_each_acknowledged_close_is_one_transition_though_servers_are_kill
     expected = sorted(f"b{number}.{action}" for number in range(1, BEHAVIORS + 1) for action in ACTIONS)
     assert sorted(crowd.acknowledged) == expected, "every close was acknowledged to one agent, once"
     stored, made = _stored(project, url)
-    assert stored.state["finished"] is True
+    assert json.loads(stored.state)["finished"] is True
     assert made == CLOSES
 
 

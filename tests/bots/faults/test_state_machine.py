@@ -102,6 +102,11 @@ def claimed(entry: Entry) -> Entry:
     return replace(entry, approval="claimed") if entry.approval == "proven" else entry
 
 
+def untimed(entry: Entry) -> Entry:
+    """A mark that an edit left has the time of the call that found it."""
+    return replace(entry, at="") if entry.by == "file" else entry
+
+
 class Workflow(RuleBasedStateMachine):
     """Two processes on one project, a person with an editor, and a machine that fails."""
 
@@ -278,22 +283,32 @@ class Workflow(RuleBasedStateMachine):
         for run, state in read.runs.items():
             known = books.get(run)
             told = [] if known is None else known.history
-            history = [entry if entry in told else claimed(entry) for entry in read.histories[run]]
+            seen = map(untimed, read.histories[run])
+            lines = [entry if entry in told else claimed(entry) for entry in seen]
             now = begin(PLAN) if known is None else known.state
-            state = replace(state, latest={entry.position: entry for entry in history})
-            added = [entry for entry in history if entry not in told]
-            if passed_gate(PLAN, now, state, added, needs_proof) is not None:
+            brought = [entry for entry in lines if entry not in told]
+            version = max([state.version, *(entry.version for entry in lines)])
+            version = version if known is None else max(version, now.version) + 1
+            added = lines if known is None else self.added(now, lines, brought, version)
+            latest = {**now.latest, **{entry.position: entry for entry in added}}
+            state = replace(state, version=version, latest=latest)
+            if passed_gate(PLAN, now, state, brought, needs_proof) is not None:
                 continue
-            state = without_delivery(now, state, needs_proof)
-            version = max([state.version, *(entry.version for entry in history)])
-            if known is None:
-                heard[run] = Book(replace(state, version=version), history)
-                continue
-            version = max(version, known.state.version) + 1
-            taken = Book(replace(state, version=version), history)
-            same = replace(taken.state, version=known.state.version) == known.state and history == known.history
-            heard[run] = known if same else taken
+            taken = Book(without_delivery(now, state, needs_proof), [*told, *added])
+            same = known is not None and replace(taken.state, version=now.version) == now and not added
+            heard[run] = known if same and known is not None else taken
         return heard
+
+    def added(self, now: RunState, lines: list[Entry], brought: list[Entry], version: int) -> list[Entry]:
+        """What an edit adds to a history: new lines, restored ones, and a mark for each completion that it took out."""
+        last = {entry.position: entry for entry in lines}
+        added = [
+            entry
+            for entry in lines
+            if entry in brought or (last[entry.position] is entry and now.latest.get(entry.position) != entry)
+        ]
+        gone = (position for position in sorted(now.latest) if now.is_completed(position) and position not in last)
+        return [*added, *(Entry(position=each, at="", version=version, kind="reopened", by="file") for each in gone)]
 
     def call(
         self, handle: int, before: Runs, after: Runs, fault: str, points: int, send: Callable[[Desk], object]
@@ -336,7 +351,10 @@ class Workflow(RuleBasedStateMachine):
     def read(self) -> Runs:
         state = self.desks[1].state
         return {
-            each.name: Book(each.state, [line.entry for line in state.history(each.name, limit=10**6)])
+            each.name: Book(
+                replace(each.state, latest={place: untimed(entry) for place, entry in each.state.latest.items()}),
+                [untimed(line.entry) for line in state.history(each.name, limit=10**6)],
+            )
             for each in state.runs()
         }
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from trysquare.bots.actions import ActionInput, ActionOutput, run_action
@@ -24,36 +25,52 @@ _HANDLE = "/"
 """Separates the action from the name of its part in a handle."""
 _SAVED = ("answers", "evidence", "decisions", "assumptions")
 
-Reader: TypeAlias = tuple[str, str, str, str]
-"""Who received a delivery: principal, client, project and run."""
+Reader: TypeAlias = tuple[str, str, str]
+"""Who received a delivery: principal, project and run."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Delivered:
+    reader: Reader
+    position: Position
+    digests: frozenset[str]
 
 
 class DeliveryLog:
-    """Digests of delivered parts by reader, since this process started."""
+    """Digests of delivered parts by the handle of their delivery, since this process started.
+
+    Whoever sends the handle has the delivery in their conversation. A new conversation, a sub-agent and one whose
+    history was cut do not know it, and get everything.
+    """
 
     def __init__(self) -> None:
-        self._delivered: OrderedDict[Reader, tuple[Position, frozenset[str]]] = OrderedDict()
+        self._delivered: OrderedDict[str, Delivered] = OrderedDict()
         self._lock = threading.Lock()
 
-    def digests(self, reader: Reader, position: Position) -> frozenset[str]:
+    def digests(self, handle: str | None, reader: Reader, position: Position) -> frozenset[str]:
         """The digests that need not be sent again. A second request for the same action gets everything."""
         with self._lock:
-            last = self._delivered.get(reader)
-        return frozenset() if last is None or last[0] == position else last[1]
+            last = None if handle is None else self._delivered.get(handle)
+        if last is None or last.reader != reader or last.position == position:
+            return frozenset()
+        return last.digests
 
-    def add(self, reader: Reader, position: Position, digests: Iterable[str]) -> None:
+    def add(self, reader: Reader, position: Position, digests: Iterable[str]) -> str:
+        """Record a delivery; returns its handle."""
+        handle = secrets.token_hex(4)
         with self._lock:
-            self._delivered[reader] = position, frozenset(digests)
-            self._delivered.move_to_end(reader)
+            self._delivered[handle] = Delivered(reader=reader, position=position, digests=frozenset(digests))
             while len(self._delivered) > _MAX_READERS:
                 self._delivered.popitem(last=False)
+        return handle
 
 
 def deliver(call: BotCall, position: Position, notes: JsonObject, deliveries: DeliveryLog) -> BotResponse:
     """Run an action and pack its instructions."""
     output = _run(call, position, notes)
-    reader = (call.principal, call.client, str(call.project.root), call.run)
-    known = frozenset[str]() if call.parameters.fresh else deliveries.digests(reader, position)
+    reader = (call.principal, str(call.project.root), call.run)
+    given = None if call.parameters.fresh else call.parameters.delivery
+    known = deliveries.digests(given, reader, position)
     packed = _pack(call, position, output, known)
     data: JsonObject = {"instructions": packed.to_json(_fetch_call(call, position)), **output.data}
     digests = {*packed.digests(), *known}
@@ -61,7 +78,8 @@ def deliver(call: BotCall, position: Position, notes: JsonObject, deliveries: De
         more = _pack(call, following, _run(call, following, notes), digests)
         data.setdefault("combined", {})[following.action] = more.to_json(_fetch_call(call, following))
         digests.update(more.digests())
-    deliveries.add(reader, position, digests)
+    handle = deliveries.add(reader, position, digests)
+    data["delivery"] = {"handle": handle, "to": " with ".join(filter(None, (call.principal, call.client)))}
     return BotResponse(
         data=data,
         message=output.message,
@@ -138,7 +156,10 @@ def _run(call: BotCall, position: Position, notes: JsonObject, *, only_reads: bo
 def _instruction(packed: Pack) -> str:
     text = "Follow data.instructions and show the user the result. Send `next` when they say that it is done."
     if packed.parts.unchanged:
-        text += ' Parts under `unchanged` were delivered before; {"fresh": true} sends all of them again.'
+        text += (
+            " Parts under `unchanged` are those of the delivery that you named; if you do not have them, send the call "
+            "without `delivery`."
+        )
     if packed.parts.left_out:
         text += " Parts under `left_out` did not fit; call `fetch` to get one."
     return text

@@ -151,6 +151,7 @@ def _open(
     if moved.answer["asks"]:
         return propose_location(call, position, view.location, notices)
     response = replace(deliver(call, position, view.notes, deliveries), notices=notices)
+    call = call.after_delivery(response.data["delivery"]["handle"])
     return respond(call, position, _response(call, position, moved.answer, response))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trysquare.bots.definition.folder import TOOL, close_tool_name, tool_name
@@ -55,6 +55,11 @@ class BotCall:
     @property
     def run(self) -> str:
         return self.parameters.run
+
+    def after_delivery(self, handle: str) -> BotCall:
+        """The same call, whose follow-up calls name this delivery."""
+        given = {**self.parameters.given, "delivery": handle}
+        return replace(self, parameters=replace(self.parameters, given=given, delivery=handle))
 
     def path(self, position: Position) -> str:
         return position.path(self.bot.name)

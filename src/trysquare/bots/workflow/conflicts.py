@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -10,7 +10,7 @@ from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.machine import Entry, NeedsProof, Plan, Position, RunState
 from trysquare.bots.workflow.state_file import Imported, UnreadableState, is_export, parse_state
 from trysquare.bots.workflow.sync import NAME, StateFileSync, StateFileVersion, text_of
-from trysquare.bots.workflow.transaction import RunTransaction, Stamp, head_record, read_entry
+from trysquare.bots.workflow.transaction import DamagedRecord, RunTransaction, Stamp, head_text
 from trysquare.store.audit import utc_now
 from trysquare.store.location import FOLDER
 from trysquare.store.workflows import StoredBot, StoredRun, WorkflowRows
@@ -184,13 +184,20 @@ def _import_first(transaction: RunTransaction, sync: StateFileSync, gates: EditG
 
 def _reset(transaction: RunTransaction, bot: StoredBot) -> SyncDecision:
     stamp = Stamp(kind="reset_by_delete", principal=EDITOR, at=utc_now())
-    for row in transaction.rows.runs():
+    for row in transaction.shown_runs():
         # A reset does not make a strict run less strict.
-        fresh = replace(machine.begin(transaction.plan), version=row.version + 1, strict=transaction.read(row).strict)
+        fresh = replace(machine.begin(transaction.plan), version=row.version + 1, strict=_is_strict(transaction, row))
         transaction.begin_generation(row.name, fresh, (), stamp)
     transaction.rows.forget_window()
     warning = f"{bot.window} was deleted, so the workflow starts again at its first action."
     return SyncDecision(notices=Notices(warnings=(warning,)))
+
+
+def _is_strict(transaction: RunTransaction, row: StoredRun) -> bool:
+    try:
+        return transaction.read(row).strict
+    except DamagedRecord:
+        return '"strict":true' in row.state
 
 
 def _apply_contents(
@@ -207,13 +214,13 @@ def _apply_contents(
         rows.audit(kind="workflow.unreadable", principal=EDITOR, body={"reason": str(error)[:200]})
         recovered = f"{path} could not be read: {error}. It was renamed to {NAME}.corrupt-*; the stored state was used."
         return SyncDecision(notices=Notices(recovered=(recovered,)), garbage=version.digest)
-    known = rows.runs()
+    known = bool(rows.run_names(limit=1))
     refused = _import(transaction, imported, gates, kind="external_edit" if known else "imported")
     bot = rows.bot()
     if version.digest is not None and bot is not None:
         # In the same transaction, or a crash before the export would import the edit a second time.
         rows.add_export(version.digest, bot.revision)
-        record_exported(rows, bot.revision, run_versions(rows))
+        record_exported(rows, bot.revision, shown_versions(transaction))
         # One more change, so that the file is rewritten in the exported format.
         rows.count_change()
     done = (f"{path} was edited, and the edit was imported.",) if known and not refused else ()
@@ -226,9 +233,13 @@ def _import(transaction: RunTransaction, imported: Imported, gates: EditGates, *
     stamp = Stamp(kind=kind, principal=EDITOR, at=utc_now())
     refused: list[str] = []
     for name, state in imported.runs.items():
-        edit = _edit_of(transaction, name, state, imported.histories[name])
+        try:
+            edit = _edit_of(transaction, name, state, imported.histories[name])
+        except DamagedRecord as error:
+            refused.append(f"The edit of run `{name}` was not imported. {error}")
+            continue
         needs_proof = gates.of(edit.state)
-        passed = passed_gate(transaction.plan, edit.now, edit.state, edit.added(), needs_proof)
+        passed = passed_gate(transaction.plan, edit.now, edit.state, edit.brought, needs_proof)
         weaker = edit.is_move() and gates.weakened(name, edit.state.strict)
         if passed is None and not weaker:
             _apply(transaction, name, edit, without_delivery(edit.now, edit.state, needs_proof), stamp)
@@ -240,7 +251,7 @@ def _import(transaction: RunTransaction, imported: Imported, gates: EditGates, *
             f"The edit of run `{name}` in the state file was refused: it would pass {gate}, which only a human can "
             f"close. A copy was saved as {NAME}.refused-*; the stored state was used."
         )
-        if edit.stored is None and edit.state.strict:
+        if not edit.is_stored and edit.state.strict:
             # A refused file can still make a new run strict.
             fresh = replace(edit.now, version=edit.state.version, strict=True)
             transaction.begin_generation(name, fresh, (), stamp)
@@ -253,17 +264,15 @@ class _Edit:
 
     now: RunState
     state: RunState
-    history: Sequence[Entry]
-    stored: Sequence[Entry] | None = None
-    """The stored history; None for a new run."""
-
-    def added(self) -> Iterator[Entry]:
-        stored = frozenset(self.stored or ())
-        return (entry for entry in self.history if entry not in stored)
+    lines: Sequence[Entry]
+    """What is added to the history."""
+    brought: Sequence[Entry]
+    """The lines of the file that the history did not have."""
+    is_stored: bool = False
 
     def is_move(self) -> bool:
         """Whether the edit changes the state of a stored run."""
-        return self.stored is not None and replace(self.state, version=self.now.version) != self.now
+        return self.is_stored and replace(self.state, version=self.now.version) != self.now
 
 
 def _edit_of(transaction: RunTransaction, name: str, state: RunState, history: tuple[Entry, ...]) -> _Edit:
@@ -272,44 +281,69 @@ def _edit_of(transaction: RunTransaction, name: str, state: RunState, history: t
         return _edit_of_stored(transaction, row, state, history)
     claimed = tuple(_as_claimed(entry) for entry in history)
     new = _with_history(state, claimed, _newest(state, claimed))
-    return _Edit(now=machine.begin(transaction.plan), state=new, history=claimed)
+    return _Edit(now=machine.begin(transaction.plan), state=new, lines=claimed, brought=claimed)
 
 
 def _apply(transaction: RunTransaction, name: str, edit: _Edit, after: RunState, stamp: Stamp) -> None:
-    stored = [] if edit.stored is None else [*edit.stored]
-    added = edit.history[len(stored) :]
-    if edit.stored is None or [*edit.history[: len(stored)]] != stored:
-        transaction.begin_generation(name, after, edit.history, stamp)
-    elif added or replace(after, version=edit.now.version) != edit.now:
-        transaction.save(name, after, added, stamp)
+    if not edit.is_stored:
+        transaction.begin_generation(name, after, edit.lines, stamp)
+    elif edit.lines or replace(after, version=edit.now.version) != edit.now:
+        transaction.save(name, after, edit.lines, stamp)
 
 
 def _edit_of_stored(transaction: RunTransaction, row: StoredRun, state: RunState, history: tuple[Entry, ...]) -> _Edit:
-    entries = transaction.rows.entries(row.name, row.generation)
-    stored = [read_entry(each.body) for each in entries]
+    """An edit of a stored run, as lines that are added to its history: nothing is taken out of that."""
+    now = transaction.read(row)
     # Stored lines come back with their evidence, which the file does not show.
-    known = {line: line for line in stored}
+    wanted = frozenset(history)
+    known = {line: line for line in transaction.history(row.name, row.generation) if line in wanted}
     lines = [known[entry] if entry in known else _as_claimed(entry) for entry in history]
     # A change after the last export was in no file: an edit cannot have meant to undo it.
     exported = _exported_versions(transaction.rows).get(row.name, 0)
-    unexported = [
-        line for line, each in zip(stored, entries, strict=True) if each.version > exported and line not in lines
-    ]
-    now = transaction.read(row)
+    unexported = [line for line in now.latest.values() if line.version > exported and line not in known]
     version = max(now.version, _newest(state, [*lines, *unexported])) + 1
     moved = (
         now if _is_unmoved(transaction, row, state, exported) else _skip_completed(transaction.plan, state, unexported)
     )
     # An edit may make a run strict, and cannot take it back.
     moved = replace(moved, strict=now.strict or state.strict)
-    lines += unexported
-    return _Edit(now=now, state=_with_history(moved, lines, version), history=lines, stored=stored)
+    brought = tuple(line for line in lines if line not in known)
+    pending = {line.position for line in unexported}
+    reported = (line for line in _reported(now, lines, known) if line in brought or line.position not in pending)
+    added = [*reported, *_reopened(now, {*lines, *unexported}, version)]
+    again = {line.position for line in added}
+    added += [line for line in unexported if line.position in again]
+    latest = {**now.latest, **{line.position: line for line in added}}
+    return _Edit(
+        now=now,
+        state=replace(moved, version=version, latest=latest),
+        lines=tuple(added),
+        brought=brought,
+        is_stored=True,
+    )
+
+
+def _reported(now: RunState, lines: Sequence[Entry], known: Mapping[Entry, Entry]) -> Iterator[Entry]:
+    """The lines of a file that are new, and those of an older copy that are no longer the latest of their action."""
+    last = {line.position: line for line in lines}
+    for line in lines:
+        is_latest = last[line.position] is line and now.latest.get(line.position) != line
+        if line not in known or is_latest:
+            yield line
+
+
+def _reopened(now: RunState, kept: Collection[Entry], version: int) -> Iterator[Entry]:
+    """Marks for the completions that were taken out of the file."""
+    positions, at = {line.position for line in kept}, utc_now()
+    for position in sorted(now.latest):
+        if now.is_completed(position) and position not in positions:
+            yield Entry(position=position, at=at, version=version, kind="reopened", by=EDITOR)
 
 
 def _is_unmoved(transaction: RunTransaction, row: StoredRun, state: RunState, exported: int) -> bool:
     """Whether the pointers of the file are those of its export, so that the stored state may have moved on since."""
     event = transaction.rows.event_at(row.name, exported)
-    return event is not None and exported < row.version and event.state == head_record(state)
+    return event is not None and exported < row.version and event.state == head_text(state)
 
 
 def _skip_completed(plan: Plan, state: RunState, unexported: Sequence[Entry]) -> RunState:
@@ -329,8 +363,8 @@ def record_exported(rows: WorkflowRows, revision: int, versions: Mapping[str, in
     rows.put_note(OWN, "shown", dict(versions))
 
 
-def run_versions(rows: WorkflowRows) -> dict[str, int]:
-    return {row.name: row.version for row in rows.runs()}
+def shown_versions(transaction: RunTransaction) -> dict[str, int]:
+    return {row.name: row.version for row in transaction.shown_runs()}
 
 
 def _exported_versions(rows: WorkflowRows) -> dict[str, int]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from trysquare.bots.workflow.conflicts import SyncDecision, record_exported, run_versions
-from trysquare.bots.workflow.machine import Plan, begin
-from trysquare.bots.workflow.state_file import MAIN, Pieces, RunPart, add_lines, dump_state, entry_line
-from trysquare.bots.workflow.sync import Hash, StateFileSync, StateFileVersion, digest_of, joined_digest
-from trysquare.bots.workflow.transaction import read_entry, read_head
+from trysquare.bots.workflow.conflicts import SyncDecision, record_exported, shown_versions
+from trysquare.bots.workflow.machine import Entry, Plan, Position, RunState, begin
+from trysquare.bots.workflow.state_file import MAIN, dump_state, entry_line, run_part
+from trysquare.bots.workflow.sync import StateFileSync, StateFileVersion, digest_of
+from trysquare.bots.workflow.transaction import DamagedRecord, RunTransaction
 from trysquare.core.errors import ConfigurationError, ToolError
-from trysquare.store.workflows import StoredBot, StoredRun, WorkflowRows, WorkflowStore
+from trysquare.store.workflows import StoredBot, StoredRun, WorkflowStore
 
 _WRITE_ERRORS = (OSError, ToolError, ConfigurationError)
 
@@ -22,7 +22,7 @@ _WRITE_ERRORS = (OSError, ToolError, ConfigurationError)
 class PendingExport:
     """Contents to write once the transaction is committed."""
 
-    pieces: Pieces
+    data: bytes
     digest: str
     bot: StoredBot
     versions: dict[str, int]
@@ -30,32 +30,36 @@ class PendingExport:
     """What happens to the present contents before they are overwritten."""
 
 
-@dataclass(kw_only=True, slots=True)
-class _Lines:
-    """The rendered history of a generation of a run, which only grows, and its hash so far."""
+_Lines: TypeAlias = "dict[Position, tuple[Entry, bytes]]"
 
-    generation: int
-    count: int = 0
-    body: bytearray = field(default_factory=bytearray)
-    hashed: Hash = field(default_factory=hashlib.sha256)
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Part:
+    """A run as it was rendered last, under a plan."""
+
+    plan: Plan
+    row: StoredRun
+    lines: _Lines
+    data: bytes
 
 
 class Exporter:
-    """Writes the state file of one bot. Rendered lines are cached, so that a long history costs little.
+    """Writes the state file of one bot: the runs that changed last, each with the completed actions.
+
+    What an export costs does not grow with the history, which stays in the store.
 
     An export holds the lock from before the transaction of the change until the file is written. The digest of the new
     contents is stored in that same transaction, so that the file is recognized whatever happens in between.
     """
 
-    def __init__(self, store: WorkflowStore, sync: StateFileSync, *, is_complete: Callable[[StoredRun], bool]) -> None:
+    def __init__(self, store: WorkflowStore, sync: StateFileSync, *, is_complete: Callable[[RunState], bool]) -> None:
         """`is_complete` decides for a finished run whether nothing is left to do."""
         self._is_complete = is_complete
         self._store = store
         self._sync = sync
-        self._lines: dict[str, _Lines] = {}
+        self._parts: dict[str, _Part] = {}
         self._exported: PendingExport | None = None
         self._swept = False
-        self._is_rendered = False
 
     def is_current(self, bot: StoredBot) -> bool:
         """Whether this process wrote the file of the present revision, and it is unchanged."""
@@ -73,26 +77,24 @@ class Exporter:
             except _WRITE_ERRORS as error:
                 yield _stale(error)
                 return
-            self._is_rendered = False
             try:
                 yield None
             except BaseException:
-                if self._is_rendered:
-                    # Lines of a rolled-back transaction must not be exported with the next one.
-                    self._lines.clear()
+                # What a rolled-back transaction rendered must not be exported with the next one.
+                self._parts.clear()
                 raise
 
-    def prepare(self, plan: Plan, rows: WorkflowRows, decision: SyncDecision) -> PendingExport | None:
+    def prepare(self, transaction: RunTransaction, decision: SyncDecision) -> PendingExport | None:
         """The contents to write; None where the file is current, or was edited meanwhile and is to be read first."""
+        rows = transaction.rows
         bot = rows.bot()
         if bot is None:
             return None
         present = self._sync.read(bot.window)
         is_garbage = decision.garbage is not None and present.digest == decision.garbage
-        if self._store.two_way and not is_garbage and not self._may_replace(rows, bot, present):
+        if self._store.two_way and not is_garbage and not self._may_replace(transaction, bot, present):
             return None
-        self._is_rendered = True
-        pending = self._render(plan, rows, bot, decision)
+        pending = self._render(transaction, bot, decision)
         if pending.digest == present.digest:
             # Another process has written it.
             self._exported = pending
@@ -101,16 +103,16 @@ class Exporter:
             rows.add_export(pending.digest, bot.revision)
         return pending
 
-    def _may_replace(self, rows: WorkflowRows, bot: StoredBot, present: StateFileVersion) -> bool:
+    def _may_replace(self, transaction: RunTransaction, bot: StoredBot, present: StateFileVersion) -> bool:
         """Whether the file does not exist yet, or is an earlier export."""
         if present.problem is not None:
             return False
         if present.digest is None:
             return bot.known is None
-        revision = rows.export_revision(present.digest)
+        revision = transaction.rows.export_revision(present.digest)
         if revision == bot.revision != bot.known:
             # A process ended after it had written the file and before it recorded that.
-            record_exported(rows, bot.revision, run_versions(rows))
+            record_exported(transaction.rows, bot.revision, shown_versions(transaction))
         return revision is not None and revision != bot.revision
 
     def write(self, plan: Plan, pending: PendingExport | None) -> tuple[str, ...]:
@@ -131,47 +133,53 @@ class Exporter:
             self._sync.save_refused(path, pending.decision.refused)
         if garbage is not None and self._sync.read(path, contents=True).digest == garbage:
             self._sync.quarantine(path)
-        self._sync.write(path, pending.pieces, pending.digest)
+        self._sync.write(path, pending.data, pending.digest)
         self._exported = pending
         if self._store.two_way:
             # A crash of the machine may lose this: then the file is compared, and written once more.
             with self._store.write(plan.bot, durable=False) as rows:
                 record_exported(rows, pending.bot.revision, pending.versions)
 
-    def _render(self, plan: Plan, rows: WorkflowRows, bot: StoredBot, decision: SyncDecision) -> PendingExport:
-        found = rows.runs()
-        parts = {row.name: self._part(plan, rows, row) for row in found}
-        parts.setdefault(MAIN, RunPart(state=begin(plan), at=max((row.updated for row in found), default=""), body=b""))
-        pieces, versions = dump_state(plan, parts), {row.name: row.version for row in found}
-        return PendingExport(pieces=pieces, digest=self._digest(pieces), bot=bot, versions=versions, decision=decision)
+    def _render(self, transaction: RunTransaction, bot: StoredBot, decision: SyncDecision) -> PendingExport:
+        plan, found = transaction.plan, transaction.shown_runs()
+        parts = {row.name: part for row in found if (part := self._part(transaction, row)) is not None}
+        newest = max((row.updated for row in found), default="")
+        if MAIN not in parts:
+            parts[MAIN] = run_part(plan, MAIN, begin(plan), at=newest, lines=(), complete=False)
+        # Runs that are no longer shown are forgotten.
+        self._parts = {row.name: self._parts[row.name] for row in found if row.name in self._parts}
+        data, versions = dump_state(parts), {row.name: row.version for row in found}
+        return PendingExport(data=data, digest=digest_of(data), bot=bot, versions=versions, decision=decision)
 
-    def _part(self, plan: Plan, rows: WorkflowRows, row: StoredRun) -> RunPart:
-        state = read_head(plan, row.version, row.state)
-        complete = state.finished and self._is_complete(row)
-        return RunPart(state=state, at=row.updated, body=self._body(plan, rows, row), complete=complete)
+    def _part(self, transaction: RunTransaction, row: StoredRun) -> bytes | None:
+        """A run as the file shows it; None for one whose record is damaged, which the calls of that run report."""
+        cached = self._parts.get(row.name)
+        if cached is not None and cached.plan is transaction.plan and cached.row == row:
+            return cached.data
+        try:
+            state = transaction.read(row)
+        except DamagedRecord:
+            return None
+        plan = transaction.plan
+        known = {} if cached is None or cached.plan is not plan else cached.lines
+        lines = _rendered(plan, row.name, state, known)
+        complete = state.finished and self._is_complete(state)
+        data = run_part(
+            plan, row.name, state, at=row.updated, lines=[line for _, line in lines.values()], complete=complete
+        )
+        self._parts[row.name] = _Part(plan=plan, row=row, lines=lines, data=data)
+        return data
 
-    def _body(self, plan: Plan, rows: WorkflowRows, row: StoredRun) -> bytearray:
-        cached = self._lines.get(row.name)
-        if cached is None or cached.generation != row.generation or cached.count > row.entries:
-            cached = self._lines[row.name] = _Lines(generation=row.generation)
-        if cached.count < row.entries:
-            added = rows.entries(row.name, row.generation, after=cached.count)
-            before = len(cached.body)
-            add_lines(row.name, cached.body, [entry_line(plan, read_entry(each.body)) for each in added])
-            cached.hashed.update(cached.body[before:])
-            cached.count += len(added)
-        return cached.body
 
-    def _digest(self, pieces: Pieces) -> str:
-        """The hash of the whole file; that of the main run's history is cached."""
-        head, *rest = pieces
-        main = self._lines.get(MAIN)
-        if main is None or not rest or rest[0] is not main.body or head.find(b"[") != len(head) - 1:
-            return digest_of(b"".join(pieces))
-        hashed = main.hashed.copy()
-        for piece in rest[1:]:
-            hashed.update(piece)
-        return joined_digest(bytes(head), hashed)
+def _rendered(plan: Plan, run: str, state: RunState, known: _Lines) -> _Lines:
+    """The latest completions of a run, oldest first. Only those that changed are rendered anew."""
+    lines: _Lines = {}
+    completed = (entry for entry in state.latest.values() if entry.kind == "completed")
+    for entry in sorted(completed, key=lambda each: each.version):
+        before = known.get(entry.position)
+        is_same = before is not None and before[0] is entry
+        lines[entry.position] = before if is_same and before is not None else (entry, entry_line(plan, run, entry))
+    return lines
 
 
 def _stale(error: Exception) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -26,13 +27,13 @@ from trysquare.bots.workflow.machine import (
 from trysquare.bots.workflow.state_file import MAIN, is_run_name
 from trysquare.bots.workflow.sync import StateFileSync
 from trysquare.bots.workflow.transaction import (
-    CachedState,
+    DamagedRecord,
     Holds,
     Proofs,
     RunTransaction,
     Stamp,
+    StateCache,
     read_entry,
-    read_state,
 )
 from trysquare.core.errors import InvalidArguments
 from trysquare.core.json import JsonObject
@@ -44,6 +45,7 @@ from trysquare.store.workflows import SqliteWorkflows, StoredEvent, StoredRun, W
 T = TypeVar("T")
 DEFINITION = "definition"
 """Key of a run's note on what its definition demanded."""
+_PAGE = 1_000
 _LOOSEN = "loosen"
 _BACKWARD = frozenset({"reject", _LOOSEN})
 """Moves that pass no gate, whatever the definition demands."""
@@ -145,7 +147,7 @@ class WorkflowRuns:
         self._store = store
         self._sync = sync
         self._exporter = Exporter(store, sync, is_complete=self._is_complete)
-        self._cache: dict[str, CachedState] = {}
+        self._cache = StateCache()
         self._audited: str | None = None
 
     def use_definition(self, plan: Plan, strength: Strength, *, principal: str) -> None:
@@ -222,12 +224,48 @@ class WorkflowRuns:
             return rows.notes(run)
 
     def runs(self) -> list[RunSummary]:
+        """All runs that can be read, by name; `damaged` names the others."""
         with self._store.read(self.plan.bot) as rows:
             transaction = self._transaction(rows)
+            found = ((row, _readable(transaction, row)) for row in rows.runs())
             return [
-                RunSummary(name=row.name, state=transaction.read(row), updated=row.updated, origin=row.origin)
-                for row in rows.runs()
+                RunSummary(name=row.name, state=state, updated=row.updated, origin=row.origin)
+                for row, state in found
+                if isinstance(state, RunState)
             ]
+
+    def damaged(self) -> dict[str, str]:
+        """What is wrong with each run whose record is damaged."""
+        with self._store.read(self.plan.bot) as rows:
+            transaction = self._transaction(rows)
+            found = {row.name: _readable(transaction, row) for row in rows.runs()}
+        return {name: str(error) for name, error in found.items() if isinstance(error, DamagedRecord)}
+
+    def peek(self, run: str = MAIN) -> RunState:
+        """The stored state of a run. An edit of the state file is left to the next call."""
+        with self._store.read(self.plan.bot) as rows:
+            return self._transaction(rows).state(run)
+
+    def recent(self, *, limit: int) -> list[str]:
+        """Names of the runs that changed last, newest first, without the main run."""
+        with self._store.read(self.plan.bot) as rows:
+            return [row.name for row in rows.recent_runs(without=MAIN, limit=limit)]
+
+    def has_runs(self) -> bool:
+        with self._store.read(self.plan.bot) as rows:
+            return bool(rows.run_names(limit=1))
+
+    def origin(self, run: str) -> str:
+        """The run and version that a run was forked from; empty without one."""
+        with self._store.read(self.plan.bot) as rows:
+            row = rows.run(run)
+        return "" if row is None else row.origin
+
+    def recover(self, run: str, *, principal: str) -> tuple[RunState, int]:
+        """Rebuild the damaged record of a run; returns its state and the version that it was built from."""
+        stamp = Stamp(kind="recover", principal=principal, at=utc_now())
+        found, _ = self._write(lambda transaction: transaction.recover(run, stamp))
+        return found
 
     def fork(
         self,
@@ -269,6 +307,32 @@ class WorkflowRuns:
             row = rows.run(run)
             found = [] if row is None else rows.entries(run, row.generation, after=after, limit=limit)
         return [HistoryLine(seq=each.seq, entry=read_entry(each.body)) for each in found]
+
+    def export(self, run: str) -> Iterator[JsonObject]:
+        """Every change of a run with the lines that it added to the history, in order, a page at a time.
+
+        Earlier generations of the history, which a deleted state file ended, are part of it.
+        """
+        version, ends = -1, dict[int, int]()
+        while events := self.events(run, after=version, limit=_PAGE):
+            for event in events:
+                yield self._exported(run, event, ends.get(event.generation, 0))
+                ends[event.generation] = event.entries
+            version = events[-1].version
+
+    def _exported(self, run: str, event: StoredEvent, before: int) -> JsonObject:
+        with self._store.read(self.plan.bot) as rows:
+            lines = rows.entries(run, event.generation, after=before, until=event.entries)
+        return {
+            "run": run,
+            "version": event.version,
+            "at": event.at,
+            "what": event.kind,
+            "by": event.principal,
+            "generation": event.generation,
+            "state": json.loads(event.state),
+            "history": [line.body for line in lines],
+        }
 
     def events(self, run: str = MAIN, *, after: int = -1, limit: int = 100) -> list[StoredEvent]:
         """The changes of a run after a version, in order, edits and resets included."""
@@ -343,18 +407,26 @@ class WorkflowRuns:
     def _write(self, work: Callable[[RunTransaction], T]) -> tuple[T, Notices]:
         """Import an edit of the state file, do the work, and export the result; a failed export is only a warning."""
         plan = self.plan
-        with self._exporter.lock() as problem:
+        with self._cached(), self._exporter.lock() as problem:
             with self._store.write(plan.bot) as rows:
                 transaction = self._transaction(rows)
                 decision = apply_edit(transaction, self._sync, two_way=self._store.two_way, gates=self._gates(rows))
                 self._audit_definition(rows)
                 result = work(transaction)
-                pending = None if problem else self._exporter.prepare(plan, rows, decision)
+                pending = None if problem else self._exporter.prepare(transaction, decision)
             warnings = self._exporter.write(plan, pending) if problem is None else (problem,)
         return result, decision.notices + Notices(warnings=warnings)
 
-    def _is_complete(self, row: StoredRun) -> bool:
-        state = read_state(self.plan, row.version, row.state)
+    @contextmanager
+    def _cached(self) -> Generator[None]:
+        try:
+            yield
+        except BaseException:
+            # What a rolled-back transaction wrote must not be found again.
+            self._cache.clear()
+            raise
+
+    def _is_complete(self, state: RunState) -> bool:
         return next(machine.open_actions(self.plan, state, self._needs_proof), None) is None
 
     def weakened(self, notes: JsonObject, *, strict: bool) -> tuple[str, ...]:
@@ -414,12 +486,19 @@ def require_distinct(transaction: RunTransaction, run: str) -> None:
     """Refuse a new run whose name differs from another's only in case: some file systems would mix up their files."""
     if run == MAIN or transaction.rows.run(run) is not None:
         return
-    same = [each.name for each in transaction.rows.runs() if each.name.casefold() == run.casefold()]
+    same = transaction.rows.names_like(run)
     if same or run.casefold() == MAIN:
         raise StateConflict(
             f"Run `{same[0] if same else MAIN}` already exists and differs from `{run}` only in case.",
             instruction="Use that run, or choose another name.",
         )
+
+
+def _readable(transaction: RunTransaction, row: StoredRun) -> RunState | DamagedRecord:
+    try:
+        return transaction.read(row)
+    except DamagedRecord as error:
+        return error
 
 
 def refers_to(plan: Plan, path: str, position: Position) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import groupby
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from trysquare.bots.workflow.machine import Approval, Entry, Plan, Position, RunState, derived, following, point_to
 from trysquare.core.json import JsonObject, as_list, as_object
@@ -32,61 +31,48 @@ class Imported:
     inconsistent: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunPart:
-    """One run of the file; `body` is its history, written by `add_lines`."""
-
-    state: RunState
-    at: str
-    body: bytes | bytearray
-    complete: bool = False
-
-
-Pieces: TypeAlias = list[bytes | bytearray]
-"""Consecutive bytes. Histories are long and rarely change, so they are never copied into one string."""
-
-
-def dump_state(plan: Plan, parts: Mapping[str, RunPart]) -> Pieces:
-    """The file: the main run at the top level, the others below `runs`. The same parts give the same file."""
-    fields = {**_run_fields(plan, MAIN, parts[MAIN]), "schema": _value(SCHEMA)}
-    others = {name: _object(_run_fields(plan, name, parts[name]), 2) for name in sorted(parts) if name != MAIN}
+def dump_state(parts: Mapping[str, bytes]) -> bytes:
+    """The file: the fields of the main run at the top level, the other runs below `runs`. The same runs give the same
+    file; every part comes from `run_part`.
+    """
+    fields = [parts[MAIN], _field("schema", SCHEMA, 1)]
+    others = [_line(2) + _json(name) + b": {" + parts[name] + _line(2) + b"}" for name in sorted(parts) if name != MAIN]
     if others:
-        fields["runs"] = _object(others, 1)
-    joined: Pieces = []
-    for are_histories, found in groupby([*_object(fields, 0), b"\n"], lambda piece: isinstance(piece, bytearray)):
-        group = list(found)
-        joined += group if are_histories else [b"".join(group)]
-    return joined
+        fields.append(_line(1) + b'"runs": {' + b",".join(others) + _line(1) + b"}")
+    return b"{" + b",".join(fields) + b"\n}\n"
 
 
-def _run_fields(plan: Plan, run: str, part: RunPart) -> dict[str, Pieces]:
-    state = part.state
-    pointers = {name: _value({"current_action": action}) for name, action in state.pointers.items()}
-    fields: dict[str, Pieces] = {
-        "current_behavior": _value(f"{plan.bot}.{state.current.behavior}"),
-        "current_action": _value(state.current.path(plan.bot)),
-        "timestamp": _value(part.at),
-        "completed_actions": [b"[", part.body, _line(_depth(run)), b"]"] if part.body else [b"[]"],
-        "version": _value(state.version),
-        "behaviors": _object(pointers, _depth(run)),
-    }
+def run_part(plan: Plan, run: str, state: RunState, *, at: str, lines: Sequence[bytes], complete: bool) -> bytes:
+    """The fields of one run; `lines` are those of `entry_line`."""
+    depth = _depth(run)
+    shown = b"[" + b",".join(lines) + _line(depth) + b"]" if lines else b"[]"
+    fields = [
+        _field("current_behavior", f"{plan.bot}.{state.current.behavior}", depth),
+        _field("current_action", state.current.path(plan.bot), depth),
+        _field("timestamp", at, depth),
+        _line(depth) + b'"completed_actions": ' + shown,
+        _field("version", state.version, depth),
+        _line(depth) + b'"behaviors": ' + _pointers(state, depth),
+    ]
+    fields += [_field(name, value, depth) for name, value in _more_fields(state, complete=complete)]
+    return b",".join(fields)
+
+
+def _pointers(state: RunState, depth: int) -> bytes:
+    pointers = [_field(name, {"current_action": action}, depth + 1) for name, action in state.pointers.items()]
+    return b"{" + b",".join(pointers) + _line(depth) + b"}" if pointers else b"{}"
+
+
+def _more_fields(state: RunState, *, complete: bool) -> Iterator[tuple[str, Any]]:
     if state.delivered:
-        fields["delivered"] = _value(True)
+        yield "delivered", True
     if state.finished:
         # A workflow that ended with open actions is not complete.
-        fields["workflow_complete" if part.complete else "workflow_ended"] = _value(True)
+        yield ("workflow_complete" if complete else "workflow_ended"), True
     if state.strict:
-        fields["strict"] = _value(True)
+        yield "strict", True
     if state.rejections:
-        fields["rejections"] = _value(state.rejections)
-    return fields
-
-
-def add_lines(run: str, body: bytearray, lines: Iterable[str]) -> None:
-    """Append to the history of a run as the file shows it, one entry per line."""
-    begin_line = _line(_depth(run) + 1)
-    for line in lines:
-        body += (b"," if body else b"") + begin_line + encoded(line)
+        yield "rejections", state.rejections
 
 
 def encoded(text: str) -> bytes:
@@ -94,15 +80,12 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _value(value: Any) -> Pieces:
-    return [encoded(json.dumps(value, ensure_ascii=False))]
+def _json(value: Any) -> bytes:
+    return encoded(json.dumps(value, ensure_ascii=False))
 
 
-def _object(fields: Mapping[str, Pieces], depth: int) -> Pieces:
-    pieces: Pieces = []
-    for name, value in fields.items():
-        pieces += (b"," if pieces else b"{", _line(depth + 1), *_value(name), b": ", *value)
-    return [*pieces, _line(depth), b"}"] if pieces else [b"{}"]
+def _field(name: str, value: Any, depth: int) -> bytes:
+    return _line(depth) + _json(name) + b": " + _json(value)
 
 
 def _line(depth: int) -> bytes:
@@ -113,7 +96,7 @@ def _depth(run: str) -> int:
     return 1 if run == MAIN else 3
 
 
-def entry_line(plan: Plan, entry: Entry) -> str:
+def entry_line(plan: Plan, run: str, entry: Entry) -> bytes:
     """One line of `completed_actions`."""
     document: JsonObject = {
         "action_state": entry.position.path(plan.bot),
@@ -129,7 +112,7 @@ def entry_line(plan: Plan, entry: Entry) -> str:
     for name, value in (("reason", entry.reason), ("by", entry.by)):
         if value:
             document[name] = value
-    return json.dumps(document, ensure_ascii=False)
+    return _line(_depth(run) + 1) + _json(document)
 
 
 def parse_state(plan: Plan, text: str) -> Imported:

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
-from trysquare.bots.workflow.state_file import Pieces, is_foreign
+from trysquare.bots.workflow.state_file import is_foreign
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.files.root import DirectoryRoot
 from trysquare.store.location import FOLDER, prepare_folder
@@ -34,12 +33,6 @@ class StateFileVersion:
     """The contents, if they were read."""
     problem: str | None = None
     """Why an existing file could not be read."""
-
-
-class Hash(Protocol):
-    def update(self, data: bytes | bytearray, /) -> None: ...
-    def digest(self) -> bytes: ...
-    def copy(self) -> Hash: ...
 
 
 class StateFileSync:
@@ -82,14 +75,14 @@ class StateFileSync:
         except (ToolError, OSError):
             return None
 
-    def write(self, path: str, pieces: Pieces, digest: str) -> None:
+    def write(self, path: str, data: bytes, digest: str) -> None:
         """Replace the file. Call it inside `locked`."""
         # Older than any later change, so that the modification time tells our own write from all others.
         written = time.time_ns() - 2 * _TICK_NS
         with DirectoryRoot(self.project) as folder:
-            folder.write_bytes(path, pieces, modified_ns=written)
+            folder.write_bytes(path, data, modified_ns=written)
         signature = self._signature(path)
-        if signature is not None and signature[1:3] == (sum(map(len, pieces)), written):
+        if signature is not None and signature[1:3] == (len(data), written):
             self._cache[path] = signature, StateFileVersion(digest=digest)
 
     def quarantine(self, path: str) -> str:
@@ -163,18 +156,10 @@ def text_of(data: bytes) -> str:
 
 
 def digest_of(data: bytes) -> str:
-    """The hash of a state file.
-
-    The head up to the first history changes with every move and is hashed by itself. The rest is long and only grows,
-    so that an export continues the hash of what was there before.
-    """
+    """The hash of a state file, as it was always recorded: of its head up to the first bracket, and of the rest."""
     cut = data.find(b"[") + 1
-    return joined_digest(data[:cut], hashlib.sha256(memoryview(data)[cut:]))
-
-
-def joined_digest(head: bytes, rest: Hash) -> str:
-    """The hash of contents whose head ends with the first bracket."""
-    return hashlib.sha256(hashlib.sha256(head).digest() + rest.digest()).hexdigest()
+    head, rest = hashlib.sha256(data[:cut]), hashlib.sha256(memoryview(data)[cut:])
+    return hashlib.sha256(head.digest() + rest.digest()).hexdigest()
 
 
 def _stamp() -> str:

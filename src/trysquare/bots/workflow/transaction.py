@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Strict, TypeAdapter, ValidationError
 
 from trysquare.bots.workflow import machine
-from trysquare.bots.workflow.machine import Entry, NeedsProof, Plan, Position, RunState, StateConflict
-from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
+from trysquare.bots.workflow.machine import Approval, Entry, NeedsProof, Plan, Position, RunState, StateConflict
+from trysquare.bots.workflow.state_file import MAIN
+from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.store.workflows import StoredEvent, StoredRun, WorkflowRows
 
+T = TypeVar("T")
+SHOWN_RUNS = 8
+"""How many runs the state file shows beside the main run."""
+_MAX_CACHED = 64
+_MAX_NAMED = 20
+_PAGE = 1_000
 _DEFAULTS: JsonObject = {"kind": "completed", "approval": "claimed", "delivered": True, "reason": None, "by": None,
                          "how": None, "files": None}  # fmt: skip
 
@@ -33,6 +44,67 @@ def read_entry(record: JsonObject) -> Entry:
     return Entry(position=position, **fields)
 
 
+class DamagedRecord(ToolError):
+    """A stored record that cannot be read. It stops its own run only."""
+
+    default_code = ErrorCode.STATE_UNAVAILABLE
+
+    def __init__(self, run: str, problem: str) -> None:
+        super().__init__(
+            f"The stored record of run `{run}` is damaged: {problem}. Nothing was changed; other runs go on.",
+            instruction=f"Tell the user to run `trysquare bot recover --run {run}`: it rebuilds the record from the "
+            "run's history.",
+            fields={"run": run, "damaged": True},
+        )
+
+
+class _Line(BaseModel):
+    """A stored line of a history."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    behavior: str
+    action: str
+    at: str
+    version: int
+    kind: Literal["completed", "reopened"] = "completed"
+    approval: Approval = "claimed"
+    delivered: bool = True
+    reason: str | None = None
+    by: str | None = None
+    how: str | None = None
+    files: dict[str, str] | None = None
+
+
+class _Head(BaseModel):
+    """A stored state of a run. Records of earlier versions hold the latest lines too."""
+
+    model_config = ConfigDict(strict=True)
+    current: Annotated[tuple[str, str], Strict(False)]
+    pointers: dict[str, str]
+    delivered: bool
+    finished: bool
+    rejections: int
+    strict: bool = False
+    latest: list[_Line] | None = None
+
+
+_HEAD: TypeAdapter[_Head] = TypeAdapter(_Head)
+_LINES: TypeAdapter[list[_Line]] = TypeAdapter(list[_Line])
+
+
+def _parsed(adapter: TypeAdapter[T], run: str, text: str, what: str) -> T:
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(each) for each in first["loc"])
+        raise DamagedRecord(run, f"{what} {where + ': ' if where else ''}{first['msg']}") from None
+
+
+def _entry_of(line: _Line) -> Entry:
+    return read_entry(line.model_dump())
+
+
 def head_record(state: RunState) -> JsonObject:
     """A state without its latest entries: small for any bot."""
     return {
@@ -45,31 +117,27 @@ def head_record(state: RunState) -> JsonObject:
     }
 
 
-def read_state(plan: Plan, version: int, record: JsonObject, history: Iterable[Entry] | None = None) -> RunState:
-    """The state of a record, with the latest entries of a history where one is given.
+def head_text(state: RunState) -> str:
+    return json.dumps(head_record(state), separators=(",", ":"))
+
+
+def state_of(plan: Plan, version: int, head: _Head, entries: Iterable[Entry]) -> RunState:
+    """The state of a record with the latest entries of its history.
 
     The plan may have changed since the record was written: a position that it no longer has is derived anew.
     """
-    entries = (read_entry(cast(JsonObject, each)) for each in record.get("latest", [])) if history is None else history
-    behavior, action = record["current"]
+    behavior, action = head.current
     state = RunState(
         version=version,
         current=Position(behavior=behavior, action=action),
-        pointers={name: pointer for name, pointer in record["pointers"].items() if name in plan.behaviors},
+        pointers={name: pointer for name, pointer in head.pointers.items() if name in plan.behaviors},
         latest={entry.position: entry for entry in entries},
-        delivered=record["delivered"],
-        finished=record["finished"],
-        rejections=record["rejections"],
-        strict=record.get("strict", False),
+        delivered=head.delivered,
+        finished=head.finished,
+        rejections=head.rejections,
+        strict=head.strict,
     )
     return state if plan.contains(state.current) else _move_into_plan(plan, state)
-
-
-def read_head(plan: Plan, version: int, record: JsonObject) -> RunState:
-    """The state of a record without its latest entries, which the state file shows in the history."""
-    behavior, action = record["current"]
-    is_known = plan.contains(Position(behavior=behavior, action=action))
-    return read_state(plan, version, record, () if is_known else None)
 
 
 def _move_into_plan(plan: Plan, state: RunState) -> RunState:
@@ -107,6 +175,26 @@ class CachedState:
     state: RunState
 
 
+class StateCache:
+    """The states of the runs that were used last; what it holds does not grow with the number of runs."""
+
+    def __init__(self) -> None:
+        self._states: OrderedDict[str, CachedState] = OrderedDict()
+
+    def find(self, plan: Plan, row: StoredRun) -> RunState | None:
+        found = self._states.get(row.name)
+        return None if found is None or found.plan is not plan or found.row != row else found.state
+
+    def put(self, plan: Plan, row: StoredRun, state: RunState) -> None:
+        self._states[row.name] = CachedState(plan=plan, row=row, state=state)
+        self._states.move_to_end(row.name)
+        while len(self._states) > _MAX_CACHED:
+            self._states.popitem(last=False)
+
+    def clear(self) -> None:
+        self._states.clear()
+
+
 class RunTransaction:
     """The runs of one bot inside a store transaction.
 
@@ -114,11 +202,11 @@ class RunTransaction:
     the history is only appended to.
     """
 
-    def __init__(self, plan: Plan, rows: WorkflowRows, *, cache: dict[str, CachedState] | None = None) -> None:
+    def __init__(self, plan: Plan, rows: WorkflowRows, *, cache: StateCache | None = None) -> None:
         """`cache` holds states that were read before; an unchanged row is not read again."""
         self.plan = plan
         self.rows = rows
-        self._cache: dict[str, CachedState] = {} if cache is None else cache
+        self._cache = StateCache() if cache is None else cache
 
     def state(self, run: str) -> RunState:
         """The state of a run; one without a row is at the beginning."""
@@ -126,11 +214,28 @@ class RunTransaction:
         return machine.begin(self.plan) if row is None else self.read(row)
 
     def read(self, row: StoredRun) -> RunState:
-        cached = self._cache.get(row.name)
-        if cached is None or cached.plan is not self.plan or cached.row != row:
-            state = read_state(self.plan, row.version, row.state)
-            cached = self._cache[row.name] = CachedState(plan=self.plan, row=row, state=state)
-        return cached.state
+        """The state of a row, or `DamagedRecord`."""
+        known = self._cache.find(self.plan, row)
+        if known is not None:
+            return known
+        head = _parsed(_HEAD, row.name, row.state, "its state,")
+        lines = self._latest(row.name) if head.latest is None else head.latest
+        state = state_of(self.plan, row.version, head, map(_entry_of, lines))
+        self._cache.put(self.plan, row, state)
+        return state
+
+    def _latest(self, run: str) -> list[_Line]:
+        stored = self.rows.latest(run)
+        return [line for behavior in sorted(stored) for line in self._lines_of(run, behavior, stored[behavior])]
+
+    def _lines_of(self, run: str, behavior: str, text: str) -> list[_Line]:
+        return _parsed(_LINES, run, text, f"its completions of {behavior},")
+
+    def shown_runs(self) -> list[StoredRun]:
+        """The runs that the state file shows: the main run, and those that changed last."""
+        main = self.rows.run(MAIN)
+        others = self.rows.recent_runs(without=MAIN, limit=SHOWN_RUNS)
+        return sorted([*others, *([] if main is None else [main])], key=lambda row: row.name)
 
     def save(
         self, run: str, state: RunState, added: Sequence[Entry], stamp: Stamp, *, audit: JsonObject | None = None
@@ -140,6 +245,10 @@ class RunTransaction:
         generation, entries = (0, 0) if before is None else (before.generation, before.entries)
         row = _row(run, state, stamp, generation=generation, entries=entries + len(added))
         self._write(row, before, state, added, stamp, audit)
+        # A record of an earlier version holds its latest lines itself, and hands all of them over.
+        is_old = before is not None and '"latest"' in before.state
+        touched = {each.behavior for each in state.latest} if is_old else {each.position.behavior for each in added}
+        self._put_latest(run, state, touched)
 
     def begin_generation(self, run: str, state: RunState, history: Sequence[Entry], stamp: Stamp) -> None:
         """Replace the history of a run; the present one stays stored as an earlier generation."""
@@ -147,6 +256,32 @@ class RunTransaction:
         generation = 0 if before is None else before.generation + 1
         row = _row(run, state, stamp, generation=generation, entries=len(history))
         self._write(row, before, state, history, stamp)
+        self.rows.clear_latest(run)
+        self._put_latest(run, state, {each.behavior for each in state.latest})
+
+    def _put_latest(self, run: str, state: RunState, behaviors: Iterable[str]) -> None:
+        for behavior in sorted(behaviors):
+            lines = (entry for position, entry in state.latest.items() if position.behavior == behavior)
+            self.rows.put_latest(run, behavior, [entry_record(entry) for entry in lines])
+
+    def recover(self, run: str, stamp: Stamp) -> tuple[RunState, int]:
+        """Rebuild a damaged record from the run's changes and history; returns the version that it was built from."""
+        row = self._required(run)
+        event = next((each for each in self._events_back(row) if _is_readable(run, each)), None)
+        then = machine.begin(self.plan) if event is None else self._state_after(row, event)
+        state = replace(then, version=row.version + 1, delivered=False)
+        body: JsonObject = {"from_version": then.version}
+        fresh = _row(run, state, stamp, generation=row.generation, entries=row.entries)
+        self._write(fresh, row, state, (), stamp, body)
+        self.rows.clear_latest(run)
+        self._put_latest(run, state, {each.behavior for each in state.latest})
+        return state, then.version
+
+    def _events_back(self, row: StoredRun) -> Iterator[StoredEvent]:
+        version = row.version
+        while (event := self.rows.event_at(row.name, version)) is not None:
+            yield event
+            version = event.version - 1
 
     def fork(
         self,
@@ -164,6 +299,7 @@ class RunTransaction:
         state, generation, entries = self._state_at(source, source.version if version is None else version)
         row = replace(_row(to, state, stamp, generation=0, entries=entries), origin=f"{run}@{state.version}")
         self._write(row, None, state, (), stamp, {"from": row.origin})
+        self._put_latest(to, state, {each.behavior for each in state.latest})
         self.rows.copy_entries(replace(source, generation=generation), row)
         for name, value in self.rows.notes(run).items():
             self.rows.put_note(to, name, value)
@@ -215,14 +351,27 @@ class RunTransaction:
                 f"Run `{row.name}` has no record of version {version}: it began later.",
                 code=ErrorCode.RESOURCE_NOT_FOUND,
             )
-        lines = self.rows.entries(row.name, event.generation, until=event.entries)
-        history = [read_entry(line.body) for line in lines]
-        return read_state(self.plan, event.version, event.state, history), event.generation, event.entries
+        return self._state_after(row, event), event.generation, event.entries
+
+    def _state_after(self, row: StoredRun, event: StoredEvent) -> RunState:
+        """The state after a change, with the latest of the lines until then."""
+        latest: dict[Position, Entry] = {}
+        for line in self.history(row.name, event.generation, until=event.entries):
+            latest[line.position] = line
+        head = _parsed(_HEAD, row.name, event.state, f"version {event.version},")
+        return state_of(self.plan, event.version, head, latest.values())
+
+    def history(self, run: str, generation: int, *, until: int | None = None) -> Iterator[Entry]:
+        """The lines of a generation of a run's history, a page at a time."""
+        seq = 0
+        while page := self.rows.entries(run, generation, after=seq, until=until, limit=_PAGE):
+            yield from (read_entry(line.body) for line in page)
+            seq = page[-1].seq
 
     def _required(self, run: str) -> StoredRun:
         row = self.rows.run(run)
         if row is None:
-            names = ", ".join(f"`{each.name}`" for each in self.rows.runs()) or "none"
+            names = ", ".join(f"`{each}`" for each in self.rows.run_names(limit=_MAX_NAMED)) or "none"
             raise NotFound(f"Unknown run `{run}`. Known runs: {names}.", code=ErrorCode.RESOURCE_NOT_FOUND)
         return row
 
@@ -240,8 +389,7 @@ class RunTransaction:
                 f"Nothing was changed: another call moved run `{row.name}` at the same time.",
                 instruction="Send the same call again.",
             )
-        # Compared with the stored row before it is used, so a rolled-back transaction does no harm.
-        self._cache[row.name] = CachedState(plan=self.plan, row=row, state=state)
+        self._cache.put(self.plan, row, state)
         self.rows.add_entries(row, row.entries - len(added) + 1, (entry_record(entry) for entry in added))
         event = StoredEvent(
             version=row.version,
@@ -250,7 +398,7 @@ class RunTransaction:
             principal=stamp.principal,
             generation=row.generation,
             entries=row.entries,
-            state=head_record(state),
+            state=row.state,
         )
         self.rows.add_event(row.name, event)
         self.rows.count_change()
@@ -272,9 +420,17 @@ def _row(run: str, state: RunState, stamp: Stamp, *, generation: int, entries: i
         version=state.version,
         generation=generation,
         entries=entries,
-        state={**head_record(state), "latest": [entry_record(entry) for entry in state.latest.values()]},
+        state=head_text(state),
         updated=stamp.at,
     )
+
+
+def _is_readable(run: str, event: StoredEvent) -> bool:
+    try:
+        _parsed(_HEAD, run, event.state, "")
+    except DamagedRecord:
+        return False
+    return True
 
 
 def _marks(
