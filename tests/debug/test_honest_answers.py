@@ -124,7 +124,7 @@ async def test_a_file_that_is_not_there_is_refused(tools: Tools) -> None:
 async def test_launch_configurations_that_exist_are_named_and_what_is_not_done_is_said(tools: Tools) -> None:
     tools.write("loop.py", LOOP)
     names = [
-        {"name": f"Run {each}", "type": "debugpy", "program": "loop.py", "stopOnEntry": True}
+        {"name": f"Run {each}", "type": "debugpy", "program": "loop.py", "preLaunchTask": "build"}
         for each in ("alpha", "beta")
     ]
     (tools.folder / ".vscode").mkdir()
@@ -132,7 +132,7 @@ async def test_launch_configurations_that_exist_are_named_and_what_is_not_done_i
     refused = await tools.refused("session_start", launch_config_name="qqqqqqqqqq")
     assert "Run alpha" in refused["error"]["message"]
     started = await tools.call("session_start", launch_config_name="Run alpha")
-    assert any("stopOnEntry" in warning for warning in started["warnings"])
+    assert any("preLaunchTask" in warning for warning in started["warnings"])
 
 
 async def test_output_that_was_not_asked_for_is_not_shown(tools: Tools) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trysquare.cli.command import Command, option
+from trysquare.cli.debug_prompt import PRINCIPAL, run_prompt
 from trysquare.cli.options import JSON
 from trysquare.cli.terminal import print_report
 from trysquare.core.errors import ConfigurationError, ToolError
@@ -17,9 +18,11 @@ from trysquare.debug.explain.localization import BUDGET
 from trysquare.debug.explain.native import explain_target
 from trysquare.debug.explain.recording import TIMEOUT
 from trysquare.debug.explain.regression import require_new_file, write_regression_test
+from trysquare.debug.provider import open_service, tools_of
+from trysquare.debug.service import DebugConfig
 from trysquare.debug.sessions.launch import read_target
+from trysquare.debug.tools.handover import start_stopped
 from trysquare.debug.tools.recording import explain_result
-from trysquare.processes.supervisor import supervise
 
 _ABOUT_TARGET = "a failing test such as tests/test_x.py::test_y, or a command such as `python app.py`"
 _OPTIONS = (
@@ -42,6 +45,10 @@ _OPTIONS = (
     option(
         "--write-test", type=Path, metavar="FILE", help="write a new test with a recorded call of the first suspect"
     ),
+    option(
+        "--stop", nargs="?", choices=("failure", "suspect"), const="failure",
+        help="then debug it, stopped at the failure (default) or at the first suspect; put it after TARGET",
+    ),
     option("--full", action="store_true", help="print everything, not the most important 2 KB"),
     JSON,
 )  # fmt: skip
@@ -51,26 +58,35 @@ async def explain(arguments: argparse.Namespace) -> int:
     """Explain; 0 if there is an explanation or nothing failed, 1 otherwise."""
     if not arguments.project.is_dir():
         raise ConfigurationError(f"`{arguments.project}` is not a directory.", where="--project")
+    if arguments.stop is not None and arguments.json:
+        raise ConfigurationError("it reads commands, so it cannot be used with --json.", where="--stop")
     root = arguments.project.resolve()
     if arguments.write_test is not None:
         require_new_file(arguments.write_test)
-    try:
-        target = read_target(_target_words(arguments), root, runtime=arguments.python)
-        async with supervise() as supervisor:
+    async with open_service(DebugConfig(root=root)) as service:
+        stop = None
+        try:
+            target = read_target(_target_words(arguments), root, runtime=arguments.python)
             explained = await explain_target(
-                target, root, supervisor, timeout=arguments.timeout, budget=arguments.budget,
+                target, root, service.supervisor, timeout=arguments.timeout, budget=arguments.budget,
                 changes=not arguments.no_changes, git=not arguments.no_git,
                 regression=arguments.write_test is not None,
             )  # fmt: skip
             written = ""
             if arguments.write_test is not None:
                 file = arguments.write_test.resolve()
-                written = await write_regression_test(explained, file, target, root, supervisor)
-        result = explain_result(explained, root, str(target), full=arguments.full)
-        result = replace(result, warnings=(*result.warnings, written)) if written else result
-    except ToolError as error:
-        result = Result.from_error(error)
-    print_report(result.to_json(), lambda: _print(result), json=arguments.json)
+                written = await write_regression_test(explained, file, target, root, service.supervisor)
+            result = explain_result(explained, root, str(target), full=arguments.full)
+            result = replace(result, warnings=(*result.warnings, written)) if written else result
+            if arguments.stop is not None and explained.failures:
+                _, stop = await start_stopped(
+                    service, explained, target, root, arguments.stop, principal=PRINCIPAL, timeout=arguments.timeout
+                )
+        except ToolError as error:
+            result = Result.from_error(error)
+        print_report(result.to_json(), lambda: _print(result), json=arguments.json)
+        if stop is not None:
+            await run_prompt(tools_of(service), stop)
     return 0 if result.success else 1
 
 

@@ -277,6 +277,10 @@ class Debugger(Protocol):
 
     async def variables(self, reference: int, *, start: int = 0, count: int = 0) -> list[Variable]: ...
 
+    async def readable(self, variable: Variable, frame: int | None = None) -> Variable:
+        """The value for a reader, with the parts that its text lacks. `frame` is the one whose name it is, if it is."""
+        return variable
+
     async def read(self, expression: str, frame: int) -> Variable:
         """The value of an expression without running code of the program. Raises `NotReadable`."""
         ...

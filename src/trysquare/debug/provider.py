@@ -24,10 +24,22 @@ TOOLS: tuple[ToolFactory, ...] = (
 @asynccontextmanager
 async def open_debugger(config: DebugConfig) -> AsyncGenerator[Toolset]:
     """Lifespan of the debugger's tools; ends every program that they started."""
+    async with open_service(config) as service:
+        yield tools_of(service)
+
+
+@asynccontextmanager
+async def open_service(config: DebugConfig) -> AsyncGenerator[DebugService]:
+    """Lifespan of the state that the tools share; ends every program that it started."""
     async with supervise() as supervisor:
-        sessions = DebugSessionRegistry(supervisor, ADAPTERS, shows_secrets=config.shows_secrets)
-        service = DebugService(config=config, supervisor=supervisor, sessions=sessions)
+        sessions = DebugSessionRegistry(
+            supervisor, ADAPTERS, shows_secrets=config.shows_secrets, chosen=config.adapters
+        )
         try:
-            yield StaticToolset(finalize_tool(trim_schema(make(service)), service) for make in TOOLS)
+            yield DebugService(config=config, supervisor=supervisor, sessions=sessions)
         finally:
             await sessions.close()
+
+
+def tools_of(service: DebugService) -> Toolset:
+    return StaticToolset(finalize_tool(trim_schema(make(service)), service) for make in TOOLS)

@@ -45,10 +45,12 @@ def stopped_result(
 
 def seen_at(snapshot: Snapshot) -> JsonObject:
     """Fields of a result for a stop, without empty ones."""
-    exception = snapshot.exception
+    exception, inner = snapshot.exception, snapshot.raised_in
     fields: JsonObject = {
         "location": snapshot.location,
         "stack_depth": snapshot.depth,
+        "frame": snapshot.index,
+        "raised_in": inner and f"{inner.file}:{inner.line} in {inner.name}",
         "code_snapshot": {"formatted": snapshot.code} if snapshot.code else None,
         "exception": exception and {"type": exception.type, "message": exception.message[:500]},
         "changed": dict(snapshot.changed),
@@ -230,14 +232,18 @@ def _shortened(value: Any, longest: int) -> Any:
     return value
 
 
-_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "minItems"})
-_NOT_IN_ITEMS = _BOUNDS | {"description", "additionalProperties"}
-_DESCRIBED_ONCE = frozenset({"budget", "timeout", "session_id", "workspace_root"})
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "minItems", "maxItems"})
+_NOT_IN_ITEMS = _BOUNDS | {"description", "additionalProperties", "enum"}
+_DESCRIBED_IN = {
+    "budget": "session_start", "timeout": "session_start", "session_id": "session_start",
+    "workspace_root": "session_start", "frame": "inspect", "detailed": "inspect", "condition": "breakpoint",
+}  # fmt: skip
+"""Arguments that several tools have, with the tool that describes them."""
 
 
 def trim_schema(tool: Tool) -> Tool:
-    """The tool with a shortened schema; session_start alone describes the arguments that several tools have."""
-    return replace(tool, arguments=TrimmedArguments(tool.arguments, describes=tool.name == "session_start"))
+    """The tool with a shortened schema; arguments that several tools have are described once."""
+    return replace(tool, arguments=TrimmedArguments(tool.arguments, tool=tool.name))
 
 
 @dataclass(frozen=True)
@@ -245,7 +251,7 @@ class TrimmedArguments:
     """Arguments with the same validation and a shorter schema."""
 
     inner: Arguments
-    describes: bool
+    tool: str
 
     @cached_property
     def wire(self) -> JsonObject:
@@ -262,7 +268,7 @@ class TrimmedArguments:
 
     def _short(self, name: str, schema: JsonObject) -> JsonObject:
         short = _without_bounds(schema)
-        if not self.describes and name in _DESCRIBED_ONCE:
+        if _DESCRIBED_IN.get(name, self.tool) != self.tool:
             return {key: part for key, part in short.items() if key not in ("description", "default")}
         return short
 

@@ -37,6 +37,8 @@ class DebugConfig:
     """Seconds that a program may run before it has to stop or end."""
     shows_secrets: bool = False
     """Whether values with the names of secrets are shown."""
+    adapters: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Versions or paths of debuggers by their names; the others are found by themselves."""
     prefix: str = "debug"
     """Prefix of the tools' names, also where results name a tool."""
 
@@ -124,10 +126,12 @@ class DebugService:
         self, session: DebugSession, stop: Stopped, budget: int, warnings: tuple[str, ...]
     ) -> Result[Any]:
         earlier = self.seen.get(session.key)
+        watched = self.watches.get(session.key, ())
         snapshot = await take_snapshot(
-            session.debugger, stop, budget=budget, earlier=earlier, watched=self.watches.get(session.key, ())
+            session.debugger, stop, budget=budget, root=session.root, earlier=earlier, watched=watched
         )
         if snapshot is not None:
+            session.shown_frame = snapshot.index
             await add_stop(self.stops.setdefault(session.key, {}), session, snapshot)
             self.seen[session.key] = snapshot
         return stopped_result(session, stop, snapshot, earlier, warnings=(*warnings, *unbound(session)))
@@ -156,20 +160,31 @@ def require_argument(value: str | None, name: str, instruction: str | None = Non
     )
 
 
+_NAMED_PLACES = 5
+"""Breakpoints that a warning names."""
 ToolFactory: TypeAlias = Callable[[DebugService], Tool]
 ToolFunction: TypeAlias = Callable[[DebugService, Any, CallContext], Coroutine[Any, Any, Result[Any]]]
 
 
 def unbound(session: DebugSession) -> tuple[str, ...]:
-    """A warning for each breakpoint that is not bound or whose condition failed."""
-    return tuple(
-        f"The breakpoint at {each.spec.file}:{each.spec.line} is not bound: {each.bound.message or 'no reason given'}."
-        for each in session.breakpoints
-        if not each.bound.verified
-    ) + tuple(
+    """Warnings for breakpoints that are not bound, by reason, and for those whose condition failed."""
+    reasons: dict[str, list[str]] = {}
+    for each in session.breakpoints:
+        if not each.bound.verified:
+            reason = each.bound.message or "no reason given"
+            reasons.setdefault(reason, []).append(f"{each.spec.file}:{each.spec.line}")
+    return tuple(_not_bound(reason, places) for reason, places in reasons.items()) + tuple(
         f"The condition of the breakpoint at {location} failed, so it did not stop there: {reason}."
         for location, reason in session.failed_conditions.items()
     )
+
+
+def _not_bound(reason: str, places: list[str]) -> str:
+    if len(places) == 1:
+        return f"The breakpoint at {places[0]} is not bound: {reason}."
+    named = ", ".join(places[:_NAMED_PLACES])
+    more = f" and {len(places) - _NAMED_PLACES} more" if len(places) > _NAMED_PLACES else ""
+    return f"{len(places)} breakpoints are not bound: {reason}: {named}{more}."
 
 
 def ran_past(session: DebugSession) -> tuple[str, ...]:
@@ -178,7 +193,8 @@ def ran_past(session: DebugSession) -> tuple[str, ...]:
     waiting += [f"the function `{name}`" for name in session.rules.functions]
     if not waiting or session.stop_count:
         return unbound(session)
-    return (f"It ended without stopping at {', '.join(waiting)}.", *unbound(session))
+    more = f" and {len(waiting) - _NAMED_PLACES} more" if len(waiting) > _NAMED_PLACES else ""
+    return (f"It ended without stopping at {', '.join(waiting[:_NAMED_PLACES])}{more}.", *unbound(session))
 
 
 def _tool_error(session: DebugSession, error: Exception) -> ToolError:

@@ -7,6 +7,7 @@ import linecache
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 from trysquare.core.json import JsonObject
@@ -91,6 +92,11 @@ def within_budget(variables: Sequence[Variable], budget: int) -> Shown:
 
 CONTEXT_LINES = 3
 BUDGET = 800
+_SEARCHED_FRAMES = 100
+_MAX_READABLE = 60
+"""Variables of a frame whose parts are read: each may cost several requests to the debugger."""
+_INSTALLED = frozenset({"site-packages", "dist-packages", "node_modules"})
+"""Directories inside a workspace whose code is not the user's."""
 _MAX_CHANGES = 10
 
 
@@ -106,6 +112,10 @@ class Snapshot:
     changed: Mapping[str, str]
     depth: int
     watched: Mapping[str, str]
+    index: int = 0
+    """Number of frames further in."""
+    raised_in: Frame | None = None
+    """The innermost frame, where that is another one."""
     exception: ExceptionInfo | None = None
 
     @property
@@ -118,14 +128,21 @@ async def take_snapshot(
     stop: Stopped,
     *,
     budget: int = BUDGET,
+    root: Path | None = None,
     earlier: Snapshot | None = None,
     watched: Sequence[str] = (),
 ) -> Snapshot | None:
-    """Inspect the innermost frame of a stop; None where the debugger shows no frame."""
-    frames, depth = await debugger.stack(stop.thread, count=1)
+    """Inspect the frame of a stop, or None where the debugger shows none.
+
+    At an exception it is the innermost frame of the user's own code: the runtime raises, panics and aborts in its own.
+    So it is at the entry, where the first line may be one of an inlined function.
+    """
+    is_users = stop.reason in ("exception", "entry") and root is not None
+    frames, total = await debugger.stack(stop.thread, count=_SEARCHED_FRAMES if is_users else 1)
     if not frames:
         return None
-    frame = frames[0]
+    index = user_frame(frames, root) if is_users and root is not None else 0
+    frame, depth = frames[index], total - index
     exception = await debugger.exception(stop.thread) if stop.reason == "exception" else None
     variables = await locals_of(debugger, frame)
     texts = {variable.name: text_of(variable) for variable in variables}
@@ -139,6 +156,8 @@ async def take_snapshot(
         texts=texts,
         changed=dict(list(changed.items())[:_MAX_CHANGES]),
         depth=depth,
+        index=index,
+        raised_in=frames[0] if index else None,
         watched={expression: await watched_text(debugger, expression, frame) for expression in watched},
         exception=exception,
     )
@@ -147,7 +166,8 @@ async def take_snapshot(
 async def watched_text(debugger: Debugger, expression: str, frame: Frame) -> str:
     """The value of a watched expression in a frame, or why it has none."""
     try:
-        return text_of(replace(await debugger.read(expression, frame.id), name=expression))
+        found = await debugger.readable(await debugger.read(expression, frame.id))
+        return text_of(replace(found, name=expression))
     except RequestFailed as error:
         return f"no value here: {error.message[:100]}"
     except NotReadable as refused:
@@ -155,11 +175,31 @@ async def watched_text(debugger: Debugger, expression: str, frame: Frame) -> str
 
 
 async def locals_of(debugger: Debugger, frame: Frame) -> list[Variable]:
+    """The variables of a frame that its code can see: of all its blocks, where an inner name hides an outer one."""
     if (known := debugger.locals_reference(frame.id)) is not None:
         return await debugger.variables(known)
     scopes = await debugger.scopes(frame.id)
-    chosen = [scope for scope in scopes if scope.kind == "locals"] or [scope for scope in scopes if not scope.expensive]
-    return [variable for scope in chosen[:1] for variable in await debugger.variables(scope.reference)]
+    chosen = [scope for scope in scopes if scope.kind == "locals"]
+    if not chosen:
+        chosen = [scope for scope in scopes if not scope.expensive][:1]
+    found: dict[str, Variable] = {}
+    for scope in chosen:
+        for variable in await debugger.variables(scope.reference):
+            found.setdefault(variable.name, variable)
+    readable = [await debugger.readable(each, frame.id) for each in list(found.values())[:_MAX_READABLE]]
+    return [*readable, *list(found.values())[_MAX_READABLE:]]
+
+
+def user_frame(frames: Sequence[Frame], root: Path) -> int:
+    """The index of the innermost frame of the user's code; without one, of the innermost that has a source file."""
+    own = [index for index, frame in enumerate(frames) if frame.file and _is_own(Path(frame.file), root)]
+    if own:
+        return own[0]
+    return next((index for index, frame in enumerate(frames) if frame.file and Path(frame.file).is_file()), 0)
+
+
+def _is_own(file: Path, root: Path) -> bool:
+    return file.is_relative_to(root) and not _INSTALLED & set(file.relative_to(root).parts)
 
 
 def changes(earlier: Snapshot | None, frame: Frame, texts: Mapping[str, str], *, depth: int) -> dict[str, str]:

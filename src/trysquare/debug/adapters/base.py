@@ -8,9 +8,10 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -37,6 +38,8 @@ from trysquare.processes.reaper import look_up
 from trysquare.processes.supervisor import ChildProcess, Command
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
+_VERSION_TEXT = re.compile(r"\d+(?:\.\d+){0,3}")
+_SUFFIX = re.compile(r"-?\d+(?:\.\d+)*$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,24 +51,56 @@ class AdapterPackage:
     programs: tuple[str, ...] = ()
     """Any one of these; empty for a Python package."""
     version: tuple[str, ...] = ("--version",)
+    versioned: tuple[str, ...] = ()
+    """The command that installs a version, with VERSION in its place; empty where there is none."""
 
     @property
     def install_command(self) -> str:
         return " ".join(self.install)
 
-    def program(self) -> str:
-        """The installed program, or an error with the command that installs it."""
-        return find_program(self.programs, hint=self.install_command)
+    def program(self, chosen: Mapping[str, str]) -> str:
+        """The installed program, or an error with the command that installs it. `chosen` has versions and paths."""
+        wanted = chosen.get(self.name)
+        if wanted is None:
+            return find_program(self.programs, hint=self.install_command)
+        if (found := self._chosen_program(wanted)) is not None:
+            return found
+        raise ToolError(
+            f"`{self.name}` {wanted}, which the setting debug_adapters chooses, is not installed.",
+            code=ErrorCode.ADAPTER_NOT_FOUND,
+            instruction=f"Ask the user to install it or to change the setting. Installed: {self._installed()}.",
+        )
 
-    async def check(self, languages: tuple[str, ...]) -> AdapterStatus:
+    def _chosen_program(self, wanted: str) -> str | None:
+        if "/" in wanted:
+            return shutil.which(wanted)
+        return _which([f"{name}{dash}{wanted}" for name in self._names() for dash in ("-", "")])
+
+    def _names(self) -> list[str]:
+        """The names of the program without versions."""
+        return list(dict.fromkeys(_SUFFIX.sub("", name) for name in self.programs))
+
+    def _installed(self) -> str:
+        return ", ".join(name for name in self.programs if shutil.which(name)) or "none"
+
+    def install_of(self, version: str) -> AdapterPackage:
+        """The package with the command that installs one version of it."""
+        if not self.versioned:
+            raise unsupported(
+                f"A version of {self.name} cannot be chosen; the package index's current one is installed.",
+                "Omit `version`, or ask the user to install that version and to set debug_adapters.",
+            )
+        if not _VERSION_TEXT.fullmatch(version):
+            raise InvalidArguments(f"Invalid version `{version}`.", instruction="Write it like 18 or 1.8.16.")
+        return replace(self, install=tuple(word.replace("VERSION", version) for word in self.versioned))
+
+    async def check(self, languages: tuple[str, ...], chosen: Mapping[str, str] | None = None) -> AdapterStatus:
+        wanted = (chosen or {}).get(self.name)
         if self.programs:
-            path = _which(self.programs)
+            path = _which(self.programs) if wanted is None else self._chosen_program(wanted)
             return AdapterStatus(self, languages, path, version=path and await self._program_version(path))
-        try:
-            version = importlib.metadata.version("debugpy")
-        except importlib.metadata.PackageNotFoundError:
-            version = None
-        return AdapterStatus(self, languages, path=version and sys.executable, version=version)
+        version = package_version("debugpy", wanted)
+        return AdapterStatus(self, languages, path=version and (wanted or sys.executable), version=version)
 
     async def run_install(self, *, timeout: float = 600.0) -> tuple[int, str]:
         """Run the install command; return its exit code and the end of its output."""
@@ -96,6 +131,17 @@ class AdapterStatus:
         return {**about, "installed": True, "version": self.version, "path": self.path}
 
 
+def package_version(name: str, folder: str | None = None) -> str | None:
+    """The version of a Python package: of the running Python, or in a directory."""
+    if folder is None:
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+    found = importlib.metadata.distributions(name=name, path=[folder])
+    return next((each.version for each in found), None)
+
+
 def debian(packages: str) -> tuple[str, ...]:
     return ("apt-get", "install", "-y", "--no-install-recommends", *packages.split())
 
@@ -112,6 +158,15 @@ async def _run(command: Sequence[str], *, timeout: float, cwd: Path | None = Non
     async with asyncio.timeout(timeout):
         output, _ = await process.communicate()
     return process.returncode or 0, output.decode(errors="replace")
+
+
+async def output_of(command: Sequence[str], *, timeout: float = 30.0) -> str:
+    """The output of a short command; empty where it fails."""
+    try:
+        code, output = await _run(command, timeout=timeout)
+    except (OSError, TimeoutError):
+        return ""
+    return "" if code else output.strip()
 
 
 def find_program(names: Sequence[str], *, hint: str) -> str:
@@ -172,8 +227,55 @@ def not_started(session: DebugSession, reason: object, child: ChildProcess | Non
     )
 
 
-def connect_pipes(debugger: DapDebugger, child: ChildProcess, session: DebugSession) -> Callable[[], None]:
-    """Connect to an adapter over its standard input and output; the returned function stops reading."""
+def open_input(child: ChildProcess, spec: LaunchSpec, session: DebugSession) -> Callable[[str], None] | None:
+    """Write the given input of a program and end it, or return a function that writes to it later."""
+    writer = PipeWriter(child.stdin, lambda: None)
+    if spec.stdin is None:
+        return lambda text: writer.write(text.encode())
+    writer.write(spec.stdin.encode())
+
+    async def finish() -> None:
+        await writer.drain(below=1)
+        writer.close()
+        child.close_input()
+
+    session.watch(finish())
+    return None
+
+
+class InputFile:
+    """Standard input of a program that another process starts: a file with the given text, or a named pipe."""
+
+    def __init__(self, given: str | None) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="trysquare-")
+        self.path = str(Path(self._directory.name) / "stdin")
+        self.send: Callable[[str], None] | None = None
+        self._descriptor: int | None = None
+        if given is not None:
+            Path(self.path).write_text(given, encoding="utf-8")
+            return
+        os.mkfifo(self.path, mode=0o600)
+        # For reading as well: a named pipe cannot be opened for writing before the program reads from it.
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
+        self._writer = PipeWriter(self._descriptor, lambda: None)
+        self.send = lambda text: self._writer.write(text.encode())
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            self._writer.close()
+            os.close(self._descriptor)
+            self._descriptor = None
+        self._directory.cleanup()
+
+
+def connect_pipes(
+    debugger: DapDebugger, child: ChildProcess, session: DebugSession, *,
+    clean: Callable[[str], str] = lambda text: text,
+) -> Callable[[], None]:  # fmt: skip
+    """Connect to an adapter over its standard input and output; the returned function stops reading.
+
+    `clean` removes the adapter's own lines from its error output.
+    """
     writer = PipeWriter(child.stdin, lambda: None)
     debugger.client.use_pipes(writer.write, writer.close)
 
@@ -184,8 +286,8 @@ def connect_pipes(debugger: DapDebugger, child: ChildProcess, session: DebugSess
             debugger.client.connection_lost(None)
 
     def on_error(chunk: bytes) -> None:
-        if chunk:
-            session.receive(Output(stream="console", text=chunk.decode(errors="replace")))
+        if chunk and (text := clean(chunk.decode(errors="replace"))):
+            session.receive(Output(stream="console", text=text))
 
     return _read(PipeReader(child.stdout, on_output), PipeReader(child.stderr, on_error))
 
@@ -202,13 +304,14 @@ def _read(*readers: PipeReader) -> Callable[[], None]:
 
 
 async def begin(
-    debugger: DapDebugger, arguments: JsonObject, child: ChildProcess, spec: SessionSpec, session: DebugSession
-) -> None:
+    debugger: DapDebugger, arguments: JsonObject, child: ChildProcess, spec: SessionSpec, session: DebugSession, *,
+    command: Literal["launch", "attach"] | None = None,
+) -> None:  # fmt: skip
     """Launch or attach through an adapter, up to the point where breakpoints can be set."""
     try:
         await debugger.initialize(timeout=spec.timeout)
-        command = "attach" if isinstance(spec, AttachSpec) else "launch"
-        await debugger.begin(command, arguments, timeout=spec.timeout)
+        usual = "attach" if isinstance(spec, AttachSpec) else "launch"
+        await debugger.begin(command or usual, arguments, timeout=spec.timeout)
     except DEBUGGER_ERRORS as error:
         raise not_started(session, error, child) from None
 
@@ -222,9 +325,10 @@ async def begin_over_pipes(
     *,
     close: Callable[[], None] = lambda: None,
     exceptions: Sequence[str] = (),
+    clean: Callable[[str], str] = lambda text: text,
 ) -> LaunchedProgram:
     """Launch a program, or attach to one, through an adapter on its standard input and output."""
-    stop = connect_pipes(debugger, child, environment.session)
+    stop = connect_pipes(debugger, child, environment.session, clean=clean)
     async with end_on_error(child, environment, stop):
         await begin(debugger, arguments, child, spec, environment.session)
         if exceptions:
@@ -365,8 +469,7 @@ class ChildSessions:
         parent = self._environment.session
         try:
             session.debugger = debugger = await connecting
-            for breakpoint in parent.breakpoints:
-                await session.add_breakpoint(breakpoint.spec)
+            await session.add_breakpoints([each.spec for each in parent.breakpoints])
             await session.rules.copy_from(parent.rules)
             await debugger.start()
             session.mark_started()

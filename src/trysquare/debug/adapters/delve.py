@@ -50,7 +50,7 @@ class GoDebugger(DapDebugger):
 
 
 async def _begin(arguments: JsonObject, spec: SessionSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-    delve, session = PACKAGE.program(), environment.session
+    delve, session = PACKAGE.program(environment.chosen), environment.session
     kills = isinstance(spec, LaunchSpec)
     debugger = GoDebugger(_with_exit_code(session.receive, lambda: debugger, kills=kills))
     server = await asyncio.get_running_loop().create_server(lambda: debugger.client, "127.0.0.1", 0)
@@ -60,9 +60,12 @@ async def _begin(arguments: JsonObject, spec: SessionSpec, environment: LaunchEn
         streams = base.OutputStreams(child, session)
         async with base.end_on_error(child, environment, streams.close):
             await base.begin(debugger, arguments, child, spec, session)
+            if isinstance(spec, LaunchSpec) and spec.stop_on_entry:
+                await debugger.set_own_function("main.main", "entry")
     finally:
         server.close()
-    return LaunchedProgram(debugger=debugger, child=child, close=streams.close)
+    send = base.open_input(child, spec, session) if isinstance(spec, LaunchSpec) else None
+    return LaunchedProgram(debugger=debugger, child=child, close=streams.close, send_input=send)
 
 
 def _with_exit_code(listener: Listener, debugger: Callable[[], DapDebugger], *, kills: bool) -> Listener:

@@ -6,7 +6,8 @@ import hashlib
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trysquare.core.errors import InvalidArguments
@@ -24,10 +25,11 @@ _SOURCES = sorted(Path(next(iter(jdi.__path__))).glob("*.java"))
 async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
     directory = tempfile.TemporaryDirectory(prefix="trysquare-")
     try:
-        main, options, sources = await _build(spec, Path(directory.name))
+        main, options, sources = await _build(spec, Path(directory.name), environment.chosen)
         # The Java launcher reads double quotes where there is a space.
         quoted = " ".join(f'"{word}"' if " " in word else word for word in options)
-        return await _begin({"main": main, "options": quoted}, spec, environment, sources, directory.cleanup)
+        wanted: JsonObject = {"main": main, "options": quoted, "stdin": spec.stdin, "stopOnEntry": spec.stop_on_entry}
+        return await _begin(wanted, spec, environment, sources, directory.cleanup)
     except BaseException:
         directory.cleanup()
         raise
@@ -51,24 +53,33 @@ async def _begin(
     """Start the bridge, which starts the program or attaches to it."""
     named = spec.target.python if isinstance(spec, LaunchSpec) else ""
     java = named or base.find_program(("java",), hint=PACKAGE.install_command)
-    classes = await bridge_classes()
+    classes = await bridge_classes(environment.chosen)
     roots = os.pathsep.join([*sources, *spec.source_paths, str(spec.root)])
     arguments = ["--add-modules", "jdk.jdi", f"-Dtrysquare.sources={roots}", "-cp", classes, "Bridge"]
     child = base.start_child(java, arguments, spec, environment)
     debugger = DapDebugger(environment.session.receive, adapter_id="java", expressions=EXPRESSIONS)
-    return await base.begin_over_pipes(
+    launched = await base.begin_over_pipes(
         debugger, child, wanted, spec, environment, close=close, exceptions=("uncaught",)
     )
+    if not isinstance(spec, LaunchSpec) or spec.stdin is not None:
+        return launched
+
+    def send_input(text: str) -> None:
+        _, answer = debugger.client.send("input", {"text": text})
+        # The program may be gone before it reads; nothing awaits the answer.
+        answer.add_done_callback(lambda answer: answer.cancelled() or answer.exception())
+
+    return replace(launched, send_input=send_input)
 
 
-async def bridge_classes() -> str:
+async def bridge_classes(chosen: Mapping[str, str] | None = None) -> str:
     """The directory of the compiled bridge: compiled once per version, into the user's cache."""
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in _SOURCES)).hexdigest()[:16]
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     cache = home / "trysquare" / f"jdi-{digest}"
     if (cache / "Bridge.class").exists():
         return str(cache)
-    javac = PACKAGE.program()
+    javac = PACKAGE.program(chosen or {})
     cache.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache.parent) as directory:
         made = Path(directory) / "classes"
@@ -80,7 +91,7 @@ async def bridge_classes() -> str:
     return str(cache)
 
 
-async def _build(spec: LaunchSpec, directory: Path) -> tuple[str, list[str], list[str]]:
+async def _build(spec: LaunchSpec, directory: Path, chosen: Mapping[str, str]) -> tuple[str, list[str], list[str]]:
     """The main class with its arguments, the options of the JVM, and the directories of its sources."""
     words = list(spec.target.words)
     if Path(words[0]).name == "java":
@@ -92,7 +103,7 @@ async def _build(spec: LaunchSpec, directory: Path) -> tuple[str, list[str], lis
     source = (spec.root / first).resolve()
     if source.suffix != ".java":
         return shlex.join(rest), ["-cp", class_path or str(spec.root), *options], []
-    javac = PACKAGE.program()
+    javac = PACKAGE.program(chosen)
     await base.compile_source([javac, "-g", "-d", str(directory), "-cp", class_path or ".", str(source)], spec.root)
     joined = os.pathsep.join(part for part in (str(directory), class_path) if part)
     return shlex.join([_main_class(source), *arguments]), ["-cp", joined], [str(source.parent)]

@@ -18,7 +18,7 @@ from trysquare.files import jsonc
 from trysquare.files.edit import TextError
 
 FILE = Path(".vscode") / "launch.json"
-_LEFT_OUT = ("stopOnEntry", "preLaunchTask", "postDebugTask", "envFile", "pathMappings")
+_LEFT_OUT = ("preLaunchTask", "postDebugTask", "envFile", "pathMappings")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -36,6 +36,7 @@ class LaunchConfiguration:
     port: int | None = None
     host: str | None = None
     just_my_code: bool = True
+    stop_on_entry: bool = False
     left_out: tuple[str, ...] = ()
     """Settings that are ignored."""
 
@@ -91,6 +92,7 @@ def _configuration(name: str, given: JsonObject) -> LaunchConfiguration:
         port=int(port) if isinstance(port, int | str) and str(port).isdigit() else None,
         host=connect.get("host"),
         just_my_code=bool(given.get("justMyCode", True)),
+        stop_on_entry=bool(given.get("stopOnEntry", False)),
         left_out=tuple(name for name in _LEFT_OUT if given.get(name)),
     )
 

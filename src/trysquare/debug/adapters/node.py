@@ -44,7 +44,7 @@ async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedPr
     child = _start(spec, environment)
     streams = base.OutputStreams(child, session, clean=base.without_lines(_OWN_OUTPUT))
     # The inspector reports the end of the program, but not its exit code.
-    debugger = NodeDebugger(base.without_exits(session.receive))
+    debugger = NodeDebugger(base.without_exits(session.receive), stops_on_entry=spec.stop_on_entry)
     async with base.end_on_error(child, environment, streams.close):
         try:
             address = (await streams.wait_for(_LISTENING, timeout=spec.timeout))[1]
@@ -54,7 +54,10 @@ async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedPr
         except _FAILURES as error:
             raise base.not_started(session, str(error) or "its inspector did not respond", child) from None
     session.watch(streams.report_exit())
-    return LaunchedProgram(debugger=debugger, child=child, close=lambda: (workers.close(), streams.close()))
+    return LaunchedProgram(
+        debugger=debugger, child=child, close=lambda: (workers.close(), streams.close()),
+        send_input=base.open_input(child, spec, session),
+    )  # fmt: skip
 
 
 async def attach(spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
@@ -151,4 +154,4 @@ def _start(spec: LaunchSpec, environment: LaunchEnvironment) -> ChildProcess:
         runtime = runtime or (words[0] if "/" in words[0] else None)
         words = words[1:]
     arguments = ["--inspect-brk=127.0.0.1:0", "--enable-source-maps", *words]
-    return base.start_child(runtime or PACKAGE.program(), arguments, spec, environment)
+    return base.start_child(runtime or PACKAGE.program(environment.chosen), arguments, spec, environment)

@@ -32,7 +32,9 @@ from trysquare.debug.sessions.launch import (
 from trysquare.debug.sessions.session import DebugSession
 from trysquare.processes.supervisor import ChildProcess
 
-PACKAGE = base.AdapterPackage(name="pydevd", install=(sys.executable, "-m", "pip", "install", "debugpy"))
+_INSTALL = (sys.executable, "-m", "pip", "install")
+PACKAGE = base.AdapterPackage(name="pydevd", install=(*_INSTALL, "debugpy"), versioned=(*_INSTALL, "debugpy==VERSION"))
+_PYDEVD = Path("debugpy") / "_vendored" / "pydevd" / "pydevd.py"
 _VARIABLES = {
     "PYTHONUNBUFFERED": "1",
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",
@@ -47,7 +49,7 @@ _PROPERTIES: JsonObject = {
 
 
 async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-    pydevd = _pydevd_file()
+    pydevd = _pydevd_file(environment)
     try:
         return await _launch_directly(pydevd, spec, environment)
     except NotStarted as failure:
@@ -61,16 +63,32 @@ async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedPr
 async def attach(spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
     if spec.pid is None:
         return await _attach_to_port(spec, environment)
-    _pydevd_file()
+    _pydevd_file(environment)
     base.require_own_process(spec.pid)
     return await _inject(spec, spec.pid, environment)
 
 
-def _pydevd_file() -> str:
+def _pydevd_file(environment: LaunchEnvironment) -> str:
+    chosen = environment.chosen.get(PACKAGE.name)
+    if chosen is not None and "/" in chosen:
+        file = Path(chosen) / _PYDEVD
+        if file.is_file():
+            return str(file)
+        raise _not_chosen(f"there is no debugpy in {chosen}")
+    if chosen is not None and (present := base.package_version("debugpy")) != chosen:
+        raise _not_chosen(f"version {present or 'none'} is installed, not {chosen}")
     found = importlib.util.find_spec("debugpy")
     if found is None or not found.submodule_search_locations:
         raise base.not_installed("debugpy", "pip install 'trysquare[debug]'")
-    return str(Path(next(iter(found.submodule_search_locations))) / "_vendored" / "pydevd" / "pydevd.py")
+    return str(Path(next(iter(found.submodule_search_locations))).parent / _PYDEVD)
+
+
+def _not_chosen(reason: str) -> ToolError:
+    return ToolError(
+        f"The debugger that the setting debug_adapters chooses cannot be used: {reason}.",
+        code=ErrorCode.ADAPTER_NOT_FOUND,
+        instruction="Ask the user to change the setting: pydevd=VERSION, or pydevd=DIRECTORY with debugpy in it.",
+    )
 
 
 async def _launch_directly(pydevd: str, spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
@@ -97,7 +115,10 @@ async def _launch_directly(pydevd: str, spec: LaunchSpec, environment: LaunchEnv
         listener.close()
         raise
     session.watch(streams.report_exit())
-    return LaunchedProgram(debugger=debugger, child=child, close=lambda: (listener.close(), streams.close()))
+    send = base.open_input(child, spec, session)
+    return LaunchedProgram(
+        debugger=debugger, child=child, close=lambda: (listener.close(), streams.close()), send_input=send
+    )
 
 
 def _program_arguments(target: Target) -> list[str]:
@@ -191,6 +212,7 @@ def _adapter_arguments(spec: LaunchSpec) -> JsonObject:
         program = {"module" if target.kind == "module" else "program": first, "args": rest}
     return {
         "python": [target.python, *target.options], **program, "cwd": str(spec.root), "env": dict(spec.env),
+        "stopOnEntry": spec.stop_on_entry, 
         "console": "internalConsole", "justMyCode": spec.just_my_code, "subProcess": True, "redirectOutput": True,
     }  # fmt: skip
 
@@ -286,8 +308,12 @@ class PydevdListener:
             self._first.set_result(debugger)
         else:
             self._child_debuggers.add(debugger)
-            self._children.begin(session, _prepared(debugger, self._spec))
+            self._children.begin(session, _prepared(debugger, _of_child(self._spec)))
         return debugger.client
+
+
+def _of_child(spec: SessionSpec) -> SessionSpec:
+    return replace(spec, stop_on_entry=False) if isinstance(spec, LaunchSpec) else spec
 
 
 class _RefusedConnection(asyncio.Protocol):
@@ -302,7 +328,14 @@ async def _prepared(debugger: PythonDebugger, spec: SessionSpec) -> PythonDebugg
     await debugger.initialize(timeout=spec.timeout)
     await debugger.client.request("setDebuggerProperty", _PROPERTIES)
     debugger.load()
-    await debugger.begin("attach", {"justMyCode": spec.just_my_code, "redirectOutput": False, "subProcess": True})
+    arguments: JsonObject = {"justMyCode": spec.just_my_code, "redirectOutput": False, "subProcess": True}
+    if not (isinstance(spec, LaunchSpec) and spec.stop_on_entry):
+        await debugger.begin("attach", arguments)
+    else:
+        # The first line of a test runner is not the user's.
+        is_runner = spec.target.kind in ("pytest", "unittest")
+        arguments |= {"stopOnEntry": True, "justMyCode": spec.just_my_code or is_runner}
+        await debugger.begin("launch", arguments)
     await debugger.set_exception_breakpoints(["uncaught"])
     return debugger
 

@@ -6,17 +6,21 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from trysquare.core.concurrency import BackgroundTasks
 from trysquare.debug.adapters import base
 from trysquare.debug.dap.debugger import DapDebugger
 from trysquare.debug.debugger import (
+    DEBUGGER_ERRORS,
     Bound,
     BreakpointSpec,
     Capabilities,
     EvaluateFor,
     Event,
+    ExceptionInfo,
     Exited,
     Listener,
     RequestFailed,
@@ -33,6 +37,7 @@ PACKAGE = base.AdapterPackage(
 _FAILED = re.compile(r"#<(\w+(?:::\w+)*(?:Error|Exception)): ?")
 _UNKNOWN = ("#<NameError: undefined local variable", "#<NameError: uninitialized constant")
 _OWN = re.compile(r"DEBUGGER: ")
+_RAISED = re.compile(r"#<([\w:]+)(?:: (.*))?>", re.DOTALL)
 _PORT = r"\(127\.0\.0\.1:(\d+)\)"
 # The port is open before the debugger can serve it. Two threads print these lines, in either order.
 _READY = r"wait for debugger connection"
@@ -43,14 +48,22 @@ _REMOVE = (
 
 
 async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedProgram:
-    rdbg, session = PACKAGE.program(), environment.session
+    rdbg, session = PACKAGE.program(environment.chosen), environment.session
     words = list(spec.target.words)
     if Path(words[0]).name.startswith("ruby"):
         words = words[1:]
     arguments = ["--open", "--host", "127.0.0.1", "--port", "0", "-c", "--", spec.target.python or "ruby", *words]
-    child = base.start_child(rdbg, arguments, spec, environment, RUBY_DEBUG_NO_COLOR="1", RUBY_DEBUG_LOG_LEVEL="WARN")
+    child = base.start_child(
+        rdbg,
+        arguments,
+        spec,
+        environment,
+        RUBY_DEBUG_NO_COLOR="1",
+        RUBY_DEBUG_LOG_LEVEL="WARN",
+        RUBY_DEBUG_POSTMORTEM="true",
+    )
     streams = base.OutputStreams(child, session, clean=base.without_lines(_OWN))
-    debugger = RdbgDebugger(session.receive)
+    debugger = RdbgDebugger(session.receive, stops_on_entry=spec.stop_on_entry)
     async with base.end_on_error(child, environment, streams.close):
         try:
             await streams.wait_for(_READY, timeout=spec.timeout)
@@ -58,9 +71,12 @@ async def launch(spec: LaunchSpec, environment: LaunchEnvironment) -> LaunchedPr
         except (EOFError, TimeoutError):
             raise base.not_started(session, "rdbg did not open its port", child) from None
         await asyncio.get_running_loop().create_connection(lambda: debugger.client, "127.0.0.1", port)
-        await base.begin(debugger, {"localfs": True}, child, spec, session)
+        # Of a program that it launched, rdbg passes the first line; of one that it attached to, it stays there.
+        command = "attach" if spec.stop_on_entry else "launch"
+        await base.begin(debugger, {"localfs": True}, child, spec, session, command=command)
     session.watch(streams.report_exit())
-    return LaunchedProgram(debugger=debugger, child=child, close=streams.close)
+    send = base.open_input(child, spec, session)
+    return LaunchedProgram(debugger=debugger, child=child, close=streams.close, send_input=send)
 
 
 async def attach(spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedProgram:
@@ -74,16 +90,32 @@ async def attach(spec: AttachSpec, environment: LaunchEnvironment) -> LaunchedPr
 class RdbgDebugger(DapDebugger):
     """rdbg without function breakpoints and stepping back, which it advertises but does not implement."""
 
-    def __init__(self, listener: Listener, *, is_child: bool = True) -> None:
+    def __init__(self, listener: Listener, *, is_child: bool = True, stops_on_entry: bool = False) -> None:
         super().__init__(self._quietly(listener), adapter_id="rdbg")
         self._is_child = is_child
         self._thread: int | None = None
         self._pausing = not is_child
+        self._is_before_entry = stops_on_entry
+        self._stops_at_uncaught = True
+        self._uncaught: ExceptionInfo | None = None
+        """The exception that ended the program, which rdbg then shows as it was when that was raised."""
+        self._background = BackgroundTasks()
         self._set: dict[str, tuple[BreakpointSpec, ...]] = {}
 
     @property
     def capabilities(self) -> Capabilities:
-        return replace(super().capabilities, function_breakpoints=False, step_back=False)
+        known = super().capabilities
+        filters = ("uncaught", *known.exception_filters)
+        return replace(
+            known, function_breakpoints=False, step_back=False, exception_filters=filters, exception_info=True
+        )
+
+    async def set_exception_breakpoints(self, filters: Sequence[str]) -> None:
+        self._stops_at_uncaught = "uncaught" in filters
+        await super().set_exception_breakpoints([each for each in filters if each != "uncaught"])
+
+    async def exception(self, thread: int) -> ExceptionInfo | None:
+        return self._uncaught
 
     async def evaluate(self, expression: str, frame: int | None, purpose: EvaluateFor = "watch") -> Variable:
         # Its answer to an expression that fails is the error, as if that were the value.
@@ -128,11 +160,36 @@ class RdbgDebugger(DapDebugger):
         """A listener without the stop at the first line, where rdbg waits to be attached to."""
 
         def receive(event: Event) -> None:
-            if isinstance(event, Stopped):
-                if event.reason in ("entry", "pause") and not self._pausing:
+            match event:
+                case Stopped(reason="step"):
+                    self._background.start(self._on_step(event, listener))
+                case Stopped():
+                    self._on_stop(event, listener)
+                case Exited() if self._is_child:
                     return
-                self._thread, self._pausing = event.thread, False
-            if not (self._is_child and isinstance(event, Exited)):
-                listener(event)
+                case _:
+                    listener(event)
 
         return receive
+
+    async def _on_step(self, event: Stopped, listener: Listener) -> None:
+        """A step, or the end by an exception: rdbg then stops where it was raised and reports that as a step."""
+        with suppress(*DEBUGGER_ERRORS):
+            frames, _ = await self.stack(event.thread, count=1)
+            names = await self.variables((await self.scopes(frames[0].id))[0].reference) if frames else []
+            found = next((_RAISED.fullmatch(each.value) for each in names if each.name == "_raised"), None)
+            if found is not None:
+                self._uncaught = ExceptionInfo(type=found[1], message=found[2] or "")
+                if found[1] == "SystemExit" or not self._stops_at_uncaught:
+                    await self.resume(event.thread)
+                    return
+                event = replace(event, reason="exception", text=f"{found[1]}: {found[2] or ''}")
+        self._on_stop(event, listener)
+
+    def _on_stop(self, event: Stopped, listener: Listener) -> None:
+        if event.reason in ("entry", "pause"):
+            if not self._pausing and not self._is_before_entry:
+                return
+            event = replace(event, reason="entry", text="entry") if self._is_before_entry else event
+        self._thread, self._pausing, self._is_before_entry = event.thread, False, False
+        listener(event)

@@ -158,7 +158,9 @@ def packages() -> Mapping[AdapterPackage, tuple[str, ...]]:
     return found
 
 
-async def check_packages(wanted: Iterable[AdapterPackage]) -> list[AdapterStatus]:
-    """Find each debugger and its version, concurrently."""
-    languages = packages()
-    return list(await asyncio.gather(*(each.check(languages[each]) for each in wanted)))
+async def check_packages(
+    wanted: Iterable[AdapterPackage], chosen: Mapping[str, str] | None = None
+) -> list[AdapterStatus]:
+    """Find each debugger and its version, concurrently. `chosen` has versions and paths."""
+    languages = {package.name: names for package, names in packages().items()}
+    return list(await asyncio.gather(*(each.check(languages[each.name], chosen) for each in wanted)))

@@ -50,6 +50,14 @@ class SourceMap:
             return None
         return self._generated[index][2:]
 
+    def originals(self, begin: tuple[int, int], end: tuple[int, int]) -> Iterator[tuple[str, int]]:
+        """The source files and lines, counted from 1, of what lies between two generated locations."""
+        first = bisect.bisect_left(self._generated, begin, key=_Mapping.place)
+        for each in itertools.islice(self._generated, first, None):
+            if each.place() >= end:
+                return
+            yield each.source, each.source_line + 1
+
     def generated(self, source: str, line: int) -> tuple[int, int] | None:
         """The first generated location of a source line, or of the nearest line after it that has one."""
         if source not in self.sources:

@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal
 
 from trysquare.core.concurrency import BackgroundTasks
@@ -87,8 +88,11 @@ def _part_text(part: JsonObject) -> str:
 MAIN_THREAD = 1
 _STEPS: dict[StepKind, str] = {"over": "stepOver", "into": "stepInto", "out": "stepOut"}
 _SCOPES: dict[str, Literal["locals", "globals", "other"]] = {
-    "local": "locals", "block": "locals", "catch": "locals", "global": "globals",
+    "local": "locals", "block": "locals", "catch": "locals", "closure": "locals", "with": "locals", "eval": "locals",
+    "global": "globals",
 }  # fmt: skip
+_MODULE_NAMES = frozenset({"exports", "require", "module", "__filename", "__dirname"})
+"""Parameters of the function that Node makes of a module: in a closure they are noise."""
 # Closing the inspector while a client is connected can crash the program, so it closes a while after the disconnect.
 # Two timers: a program that was halted meanwhile finds the first one expired before it sees the disconnect.
 _ENDING = 'globalThis[Symbol.for("trysquare.ending")]'
@@ -98,8 +102,9 @@ _STAY_OPEN = f"clearTimeout({_ENDING}); delete {_ENDING}; 0"
 
 
 class NodeDebugger(Debugger):
-    def __init__(self, listener: Listener, *, closes_inspector: bool = False) -> None:
+    def __init__(self, listener: Listener, *, closes_inspector: bool = False, stops_on_entry: bool = False) -> None:
         self._listener = listener
+        self._stops_on_entry = stops_on_entry
         self.shows_secrets = False
         self._closes_inspector = closes_inspector
         self._client = CdpClient(on_event=self._on_event, on_lost=self._on_lost)
@@ -110,6 +115,8 @@ class NodeDebugger(Debugger):
         self._frames: list[JsonObject] = []
         self._pause: JsonObject = {}
         self._objects: dict[int, JsonObject] = {}
+        self._closures: set[int] = set()
+        """References of scopes of enclosing functions."""
         self._numbers = itertools.count(1)
         self._breakpoints = Breakpoints(self._client, self._scripts, listener)
         self._stepping = False
@@ -164,6 +171,9 @@ class NodeDebugger(Debugger):
     async def start(self) -> None:
         if self._started:
             return
+        if self._stops_on_entry:
+            self.stay_at_entry()
+            return
         self._started = True
         await self._client.request("Runtime.runIfWaitingForDebugger" if self._is_worker else "Debugger.resume")
 
@@ -205,6 +215,8 @@ class NodeDebugger(Debugger):
         found: list[Scope] = []
         for each in as_list(self._frame_data(frame)["scopeChain"]):
             name, reference = str(each["type"]), self._add_reference(each["object"])
+            if name == "closure":
+                self._closures.add(reference)
             kind = _SCOPES.get(name, "other")
             found.append(Scope(name=name, kind=kind, reference=reference, expensive=name == "global"))
         return found
@@ -216,8 +228,22 @@ class NodeDebugger(Debugger):
         wanted = {"objectId": remote["objectId"], "ownProperties": True, "generatePreview": True}
         body = await self._client.request("Runtime.getProperties", wanted)
         properties = [each for each in as_list(body.get("result")) if "value" in each]
+        if reference in self._closures:
+            properties = [each for each in properties if each["name"] not in _MODULE_NAMES]
         found = [self._variable(str(each["name"]), each["value"]) for each in properties]
         return found[start : start + count] if count else found[start:]
+
+    async def readable(self, variable: Variable, frame: int | None = None) -> Variable:
+        """The value with the objects inside it, which its preview only names."""
+        remote = self._objects.get(variable.reference, {})
+        preview = as_object(remote.get("preview"))
+        inner = [each for each in as_list(preview.get("properties")) if each.get("type") == "object"]
+        if "entries" in preview or not any(each.get("subtype") != "null" for each in inner):
+            return variable
+        parts = {each.name: each.value for each in await self.variables(variable.reference)}
+        named = [{**each, "type": "shown", "value": parts.get(str(each["name"]), each.get("value"))}
+                 for each in as_list(preview["properties"])]  # fmt: skip
+        return replace(variable, value=_preview_text({**preview, "properties": named}))
 
     async def read(self, expression: str, frame: int) -> Variable:
         try:
@@ -288,6 +314,7 @@ class NodeDebugger(Debugger):
 
     def _on_resumed(self, params: JsonObject) -> None:
         self._frames, self._objects = [], {}
+        self._closures.clear()
         if self._started:
             self._listener(Resumed())
 

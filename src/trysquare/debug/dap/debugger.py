@@ -67,6 +67,10 @@ class DapDebugger(Debugger):
         self._ready = asyncio.get_running_loop().create_future()
         self._begun: asyncio.Future[JsonObject] | None = None
         self._ended = False
+        self._functions: Sequence[FunctionBreakpoint] = ()
+        self._own_functions: dict[str, str] = {}
+        """Functions at which it stops for a reason of its own, such as those that the runtime enters at a panic."""
+        self._own_ids: dict[int, str] = {}
         self._advertised: JsonObject = {}
         self._handlers: dict[str, Callable[[JsonObject], object]] = {
             "initialized": lambda body: self._ready.done() or self._ready.set_result(None),
@@ -124,10 +128,21 @@ class DapDebugger(Debugger):
         return _bound_all(await self.client.request("setBreakpoints", wanted))
 
     async def set_function_breakpoints(self, wanted: Sequence[FunctionBreakpoint]) -> list[Bound]:
+        self._functions = tuple(wanted)
         breakpoints = [
             _given(name=each.name, condition=each.condition, hitCondition=each.hit_condition) for each in wanted
         ]
-        return _bound_all(await self.client.request("setFunctionBreakpoints", {"breakpoints": breakpoints}))
+        breakpoints += [{"name": name} for name in self._own_functions]
+        bound = _bound_all(await self.client.request("setFunctionBreakpoints", {"breakpoints": breakpoints}))
+        own = zip(bound[len(wanted) :], self._own_functions.values(), strict=False)
+        self._own_ids = {made.id: reason for made, reason in own if made.id is not None}
+        return bound[: len(wanted)]
+
+    async def set_own_function(self, name: str, reason: str | None) -> None:
+        """Stop in a function and report another reason for it; None: no longer."""
+        others = {each: why for each, why in self._own_functions.items() if each != name}
+        self._own_functions = others | ({name: reason} if reason else {})
+        await self.set_function_breakpoints(self._functions)
 
     async def set_data_breakpoints(self, wanted: Sequence[DataBreakpoint]) -> list[Bound]:
         breakpoints = [_given(dataId=each.data_id, accessType=each.access, condition=each.condition) for each in wanted]
@@ -241,7 +256,10 @@ class DapDebugger(Debugger):
 
     def _on_stopped(self, body: JsonObject) -> None:
         text = str(body.get("text") or body.get("description") or "")
-        self._listener(Stopped(reason=str(body.get("reason", "")), thread=int(body.get("threadId") or 0), text=text))
+        reason = str(body.get("reason", ""))
+        if own := [self._own_ids[each] for each in as_list(body.get("hitBreakpointIds")) if each in self._own_ids]:
+            reason = text = own[0]
+        self._listener(Stopped(reason=reason, thread=int(body.get("threadId") or 0), text=text))
 
     def _on_exited(self, body: JsonObject) -> None:
         ended = _exited(body)

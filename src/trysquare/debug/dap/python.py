@@ -24,6 +24,8 @@ from trysquare.debug.debugger import (
     Capabilities,
     ConditionFailed,
     EvaluateFor,
+    ExceptionInfo,
+    Frame,
     FunctionBreakpoint,
     Listener,
     NotReadable,
@@ -31,6 +33,7 @@ from trysquare.debug.debugger import (
     Scope,
     Variable,
 )
+from trysquare.debug.explain.sources import Sources
 from trysquare.debug.expressions import parse_log_message
 from trysquare.debug.recorder.live import FAILED
 
@@ -81,6 +84,10 @@ def _sources() -> list[tuple[str, str]]:
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_MARKED_FRAME, _NOTE = " (Current frame)", "(note: "
+"""What pydevd adds to the name of a frame and of an exception where the exception came from further in."""
+_REWRITTEN = "@py_"
+"""Names of pytest's rewritten assertions."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,7 +137,11 @@ class PythonDebugger(DapDebugger):
         await super().start()
 
     async def set_breakpoints(self, file: str, specs: Sequence[BreakpointSpec]) -> list[Bound]:
-        wrapped = [replace(spec, **self._wrapped(spec, f"{spec.file}:{spec.line}")) for spec in specs]
+        sources = Sources()
+        wrapped = [
+            replace(spec, line=_statement_line(sources, spec), **self._wrapped(spec, f"{spec.file}:{spec.line}"))
+            for spec in specs
+        ]
         return await super().set_breakpoints(file, wrapped)
 
     async def set_function_breakpoints(self, wanted: Sequence[FunctionBreakpoint]) -> list[Bound]:
@@ -157,6 +168,14 @@ class PythonDebugger(DapDebugger):
             return None
         return self._query("condition", expression=spec.condition, key=key, guarded=spec.guarded)
 
+    async def stack(self, thread: int, *, start: int = 0, count: int = 0) -> tuple[list[Frame], int]:
+        frames, total = await super().stack(thread, start=start, count=count)
+        return [replace(frame, name=frame.name.removesuffix(_MARKED_FRAME)) for frame in frames], total
+
+    async def exception(self, thread: int) -> ExceptionInfo | None:
+        found = await super().exception(thread)
+        return None if found is None else replace(found, type=found.type.partition(_NOTE)[0].rstrip())
+
     async def scopes(self, frame: int) -> list[Scope]:
         globals_reference = self._add_reference(_Reference(frame=frame, ask="globals"))
         return [
@@ -175,6 +194,8 @@ class PythonDebugger(DapDebugger):
         if parts is None:
             parts = tuple(await self._ask(found.frame, found.ask, expression=found.expression, steps=found.steps))
         made = [self._part(found, index, each) for index, each in enumerate(parts)]
+        if found.ask == "locals":
+            made = [each for each in made if not each.name.startswith(_REWRITTEN)]
         return made[start : start + count] if count else made[start:]
 
     async def read(self, expression: str, frame: int) -> Variable:
@@ -236,6 +257,14 @@ class PythonDebugger(DapDebugger):
             super()._on_output(body)
         else:
             self._listener(ConditionFailed(location=str(failed["key"]), reason=str(failed["why"])))
+
+
+def _statement_line(sources: Sources, spec: BreakpointSpec) -> int:
+    """The line of a breakpoint, or that of the next statement: pydevd takes an earlier one, of another block."""
+    line = sources.lines(spec.file)[spec.line - 1 : spec.line]
+    if any(text.strip() and not text.strip().startswith("#") for text in line):
+        return spec.line
+    return sources.next_statement(spec.file, spec.line) or spec.line
 
 
 def _variable(found: JsonObject, reference: int) -> Variable:

@@ -68,6 +68,10 @@ class SuspectLine:
             what = "run by" if self.evidence["is_run"] else "what it defines is used by"
             counts = f"{self.evidence['failing']} of {failing} failing and {self.evidence['passing']} of {passing}"
             reasons.append(f"{what} {counts} passing tests")
+        branch = cast(JsonObject | None, self.evidence.get("branch"))
+        if branch is not None and float(branch["ochiai"]) > float(self.evidence.get("ochiai") or 0):
+            counts = f"{branch['failing']} of {failing} failing and {branch['passing']} of {passing}"
+            reasons.append(f"{counts} passing tests {branch['what']}")
         if self.evidence.get("on_stack"):
             reasons.append("in the traceback")
         elif self.evidence.get("why"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from trysquare.debug.adapters.registry import ADAPTERS, find_language, language_of
@@ -24,11 +25,14 @@ from trysquare.debug.explain.native_trace import (
 from trysquare.debug.explain.provenance import Origin
 from trysquare.debug.explain.recording import Cost
 from trysquare.debug.explain.sources import Sources
+from trysquare.debug.explain.suites import node
+from trysquare.debug.explain.suites.suite import Suite, explain_suite
 from trysquare.debug.sessions.launch import LaunchSpec, Target
 from trysquare.debug.sessions.manager import DebugSessionRegistry
 from trysquare.debug.sessions.session import DebugSession
 from trysquare.processes.supervisor import ProcessSupervisor
 
+_SUITES: tuple[Callable[[Target, Path], Suite | None], ...] = (node.find_suite,)
 _MAX_STEPS = 14
 _SIGNAL = re.compile(r"SIG[A-Z]+|EXC_\w+")
 _ASSERTION = re.compile(r"[^\n]*Assertion [^\n]*failed[^\n]*|[^\n]*panicked at[^\n]*(?:\n[^\n]*)?")
@@ -39,18 +43,25 @@ async def explain_target(
     sessions: DebugSessionRegistry | None = None, principal: str = "", budget: float = BUDGET, changes: bool = True,
     git: bool = True, regression: bool = False,
 ) -> Explained:  # fmt: skip
-    """Explain a target of any language; one that is not Python needs a debug session."""
+    """Explain a target of any language: by its framework's tests, or else in a debug session if it is not Python."""
     if target.is_python:
         explained = await explain_failure(target, root, supervisor, timeout=timeout)
         return await localize_failures(
             explained, target, root, supervisor, budget=budget, changes=changes, git=git, regression=regression
         )
+    if (suite := find_suite(target, root)) is not None:
+        return await explain_suite(suite, root, supervisor, timeout=timeout, budget=budget, git=git)
     registry = sessions or DebugSessionRegistry(supervisor, ADAPTERS)
     try:
         return await _explain_native(target, root, registry, principal=principal, timeout=timeout)
     finally:
         if sessions is None:
             await registry.close()
+
+
+def find_suite(target: Target, root: Path) -> Suite | None:
+    """The tests that a target names, if it runs a test framework."""
+    return next((suite for find in _SUITES if (suite := find(target, root)) is not None), None)
 
 
 async def _explain_native(

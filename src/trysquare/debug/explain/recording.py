@@ -94,7 +94,7 @@ async def record_run(
         report = Path(folder) / "report.json"
         options = {"kind": target.kind, "roots": [str(root)], "timeout": timeout, **watch}
         child = _start(target, root, supervisor, report, json.dumps(options), env or {})
-        tail = _Tail(child)
+        tail = OutputTail(child)
         finished = await child.exits_within(timeout + _REPORT_SECONDS)
         status = child.exit_status()
         await supervisor.end(child, grace=0.2 if finished else 1.0)
@@ -143,7 +143,7 @@ def _start(
         ) from None
 
 
-class _Tail:
+class OutputTail:
     """The last bytes of a program's output; bounded, since a program may write without end."""
 
     def __init__(self, child: ChildProcess) -> None:

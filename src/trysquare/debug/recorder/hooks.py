@@ -45,6 +45,7 @@ class Watcher:
         self._roots = tuple(_folder(root) for root in roots)
         self._skip = _folder(skip)
         self._labels: dict[str, str] = {}
+        self._framework: set[str] = set()
         self.tests: set[CodeType] = set()
         """The functions that are tests."""
         self.is_paused = False
@@ -109,6 +110,14 @@ class Watcher:
         self._labels.clear()
         self._wanted.clear()
 
+    def add_framework_file(self, file: str) -> None:
+        """Treat a file outside of the workspace, such as a plugin's in development, as the test framework's."""
+        path = os.path.realpath(file)
+        if not path.startswith(self._roots):
+            self._framework.add(path)
+            self._labels.clear()
+            self._wanted.clear()
+
     def label_of(self, file: str) -> str:
         """Whose code a file is: the user's, a library's, the standard library's or a test framework's.
 
@@ -130,7 +139,7 @@ class Watcher:
             is_own = file == COMMAND or file.startswith("<doctest ")
             return USER if is_own else STANDARD if file.startswith("<frozen ") else LIBRARY
         path = os.path.realpath(file)
-        if path.startswith(self._skip):
+        if path.startswith(self._skip) or path in self._framework:
             return FRAMEWORK
         for root in self._roots:
             if path.startswith(root) and not _is_installed(path[len(root) :]) and not _is_standard(path, root):

@@ -37,7 +37,7 @@ _MAX_SIBLINGS = 400
 _SHOWN = 40
 _VALUES = 3
 """Suspects whose values are shown."""
-_ROUNDS = ((0, 12, 8), (0, 40, 6), (0, 24, 30), (24, 100, 8), (0, 100, 30), (100, 400, 6))
+_ROUNDS = ((0, 12, 8), (0, 40, 4), (40, 80, 4), (0, 24, 30), (24, 100, 8), (0, 100, 30), (100, 400, 6))
 """Suspects from one rank to another, and how many changes of each are tried, one round after the other."""
 _ENOUGH = 24
 """Suspects after which no more are tried once one is proved."""
@@ -48,11 +48,16 @@ _MAX_CHECKS = 30
 class Tests:
     """The tests that can be run, by name; a test framework's own way to run one is behind it."""
 
-    def __init__(self, names: list[str], run: Callable[[str], dict[str, Any]], files: dict[str, str]) -> None:
+    def __init__(
+        self, names: list[str], run: Callable[[str], dict[str, Any]], files: dict[str, str],
+        imported: dict[str, list[int]] | None = None,
+    ) -> None:  # fmt: skip
         self.names = names
         self.run = run
         """Runs one test; its outcome, error, frames and seconds."""
         self.files = files
+        self.imported = imported or {}
+        """The lines that ran while the tests were loaded, by file."""
 
 
 class Localizer:
@@ -83,7 +88,9 @@ class Localizer:
             other = next((each for each in runs if each.failed and each.lines and each.name != name), None)
             if other is not None and instead_of is None:
                 return self.locate(other.name, instead_of=name)
-        ranking = Ranking(self._program, target["detail"], runs, is_test=self.is_test_file)
+        ranking = Ranking(
+            self._program, target["detail"], runs, is_test=self.is_test_file, imported=self._imported_code()
+        )
         misses_error = any(each in target["error"] for each in _NOT_RAISED)
         suspects = ranking.suspects(runs[0], self._seeds(target), misses_error=misses_error)
         lines = _line_ranking(runs, self.is_test_file)
@@ -119,6 +126,10 @@ class Localizer:
         if file in self._test_files or _TEST_FILE.fullmatch(os.path.basename(file)):
             return True
         return any(part in _TEST_FOLDERS for part in os.path.relpath(file).split(os.sep)[:-1])
+
+    def _imported_code(self) -> dict[str, list[int]]:
+        """The lines of the code under test that ran while it was loaded."""
+        return {file: lines for file, lines in self._tests.imported.items() if self._is_code_under_test(file)}
 
     def _left(self, share: float) -> float:
         """Seconds that are left until a share of the budget is used up."""
@@ -264,7 +275,7 @@ class Localizer:
         if module is None:
             return None
         try:
-            make = compile_change(mutation, suspect.statement, module)
+            make = compile_change(mutation, suspect.statement, module, is_run_at_import=suspect.is_run_at_import)
         except CannotChange:
             return None
         found = run_forked(lambda send: self._run_changed(make, [name], send), seconds=limit)
@@ -321,13 +332,13 @@ class Localizer:
         trial["also_fixed_share"] = trial["also_fixed"] / len(failing) if failing else 1.0
 
     def _run_changed(self, make: Callable[[], None], names: Iterable[str], send: Callable[[Any], None]) -> None:
+        guard = Guard(self._folder)
+        guard.set()
         try:
             make()
         except CannotChange as error:
             send({"unchanged": str(error)})
             return
-        guard = Guard(self._folder)
-        guard.set()
         for name in names:
             result = self._tests.run(name)
             send({**result, "name": name, "refused": guard.refused})
@@ -369,7 +380,8 @@ class Localizer:
             call = next((each for each in now if each["raised"] and _is_literal(each)), None)
             reason = "no change was found with which the test passes, so that the right result is not known"
             return {"problem": reason} if call is None else {"module": loaded, "function": function.name, **call}
-        fixed = self._calls(name, place, compile_change(suspect.fixed_by, suspect.statement, module))
+        change = compile_change(suspect.fixed_by, suspect.statement, module, is_run_at_import=suspect.is_run_at_import)
+        fixed = self._calls(name, place, change)
         right = {str(each["arguments"]): each for each in fixed if not each["raised"] and each["returned"] is not None}
         for call in now:
             other = right.get(str(call["arguments"]))
@@ -407,7 +419,7 @@ class Localizer:
     def _described(self, suspect: Suspect, runs: list[Run]) -> dict[str, Any]:
         statement = suspect.statement
         proof = suspect.proof
-        line = statement.line if proof is None else proof["line"]
+        line = suspect.nearest_line if proof is None else proof["line"]
         module = self._program.module(suspect.file)
         code = module.lines[line - 1].strip() if module is not None and line <= len(module.lines) else ""
         dependence = suspect.dependence
@@ -423,7 +435,12 @@ class Localizer:
             "passing": suspect.passing,
             "on_stack": suspect.is_on_stack,
             "is_counted": suspect.is_counted,
-            "is_run": statement.scope.inner_function() is not None and not statement.is_definition,
+            "is_run": (
+                statement.scope.inner_function() is not None
+                and not statement.is_definition
+                and not suspect.is_run_at_import
+            ),
+            "branch": None if suspect.branch is None else suspect.branch.to_json(),
             "distance": None if dependence is None else dependence.distance,
             "why": "" if dependence is None else dependence.why,
             "proof": proof,

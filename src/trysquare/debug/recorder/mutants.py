@@ -341,10 +341,14 @@ class CannotChange(Exception):
     """A change cannot be made in the running program."""
 
 
-def compile_change(mutation: Mutation, statement: Statement, module: Module) -> Callable[[], None]:
+def compile_change(
+    mutation: Mutation, statement: Statement, module: Module, *, is_run_at_import: bool = False
+) -> Callable[[], None]:
     """Compile a change; the result makes it in this process."""
     mutation.make()
     try:
+        if is_run_at_import:
+            return _loaded_again(module)
         function = statement.scope.inner_function()
         if function is not None and function.node is not statement.node:
             return _function_change(_outermost(statement), module)
@@ -436,6 +440,32 @@ def _binding_change(statement: Statement, module: Module) -> Callable[[], None]:
         for name, value in space.items():
             if name in before and before[name] is not value:
                 _rebind(owner, name, before[name], value)
+
+    return make
+
+
+def _loaded_again(module: Module) -> Callable[[], None]:
+    """A change of what runs while a module is loaded: it runs again, and its values replace those of the first time."""
+    code = compile(module.tree, module.file, "exec", dont_inherit=True)
+
+    def make() -> None:
+        loaded = _loaded(module.file)
+        space = {name: value for name, value in vars(loaded).items() if name.startswith("__")}
+        try:
+            exec(code, space)
+        except Exception as error:  # noqa: BLE001 - changed code may fail in any way
+            raise CannotChange(str(error)) from None
+        for name, value in space.items():
+            old = vars(loaded).get(name)
+            if name.startswith("__") or type(old) is not type(value):
+                continue
+            if isinstance(value, list):
+                cast("list[Any]", old)[:] = value
+            elif isinstance(value, (dict, set)):
+                cast("dict[Any, Any]", old).clear()
+                cast("dict[Any, Any]", old).update(cast(Any, value))
+            elif not isinstance(value, (type, FunctionType, ModuleType)):
+                _rebind(loaded, name, old, value)
 
     return make
 

@@ -27,6 +27,7 @@ from trysquare.debug.recorder.forks import can_fork, private_folder
 from trysquare.debug.recorder.frames import FailureRecorder, FlowRecorder
 from trysquare.debug.recorder.hooks import COMMAND, Watcher
 from trysquare.debug.recorder.localize import Localizer, Tests
+from trysquare.debug.recorder.spectrum import Coverage, stop_tracing
 from trysquare.debug.recorder.tracer import CallTracer, ProbeRecorder
 from trysquare.debug.recorder.writes import WriteRecorder
 
@@ -225,8 +226,9 @@ class _Reporter:
         self._watcher = watcher
         self._found = found
 
-    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
         _own_packages(items, self._watcher)
+        _plugin_files(config, self._watcher)
 
     def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
         output = "\n".join(text for _, text in getattr(report, "sections", []))
@@ -276,6 +278,14 @@ def _own_packages(items: Iterable[Any], watcher: Watcher) -> None:
         while os.path.exists(os.path.join(os.path.dirname(folder), "__init__.py")):
             folder = os.path.dirname(folder)
         watcher.add_root(folder)
+
+
+def _plugin_files(config: Any, watcher: Watcher) -> None:
+    """Treat the plugins that pytest finds by itself as part of it, also one that is installed for development."""
+    for plugin, _ in config.pluginmanager.list_plugin_distinfo():
+        file = getattr(plugin, "__file__", None) or getattr(sys.modules.get(type(plugin).__module__), "__file__", None)
+        if file:
+            watcher.add_framework_file(file)
 
 
 def _without_workers() -> list[str]:
@@ -374,8 +384,9 @@ def _locate_by_pytest(options: dict[str, Any], target: list[str], watcher: Watch
         def pytest_runtestloop(self, session: Any) -> bool:
             items = {item.nodeid: item for item in session.items}
             _own_packages(session.items, watcher)
+            _plugin_files(session.config, watcher)
             files = {name: str(item.path) for name, item in items.items()}
-            tests = Tests(list(items), lambda name: self._run(items[name]), files)
+            tests = Tests(list(items), lambda name: self._run(items[name]), files, imported=coverage.end())
             wanted = [tuple(each) for each in options["failing"]]
             name = next((each for each in items if (files[each], _name_in_file(each)) in wanted), None)
             if name is None or not can_fork:
@@ -402,10 +413,13 @@ def _locate_by_pytest(options: dict[str, Any], target: list[str], watcher: Watch
                 self.result["outcome"] = "skipped"
 
     folder = options["folder"] = private_folder()
+    coverage = Coverage(watcher.is_own_file)
+    coverage.begin()
     words = [*_PYTEST_OPTIONS[:-1], "-s", "--basetemp", os.path.join(folder, "pytest"), *_without_workers()]
     try:
         return int(pytest.main([*words, *target], plugins=[Plugin()]))
     finally:
+        stop_tracing()
         shutil.rmtree(folder, ignore_errors=True)
 
 

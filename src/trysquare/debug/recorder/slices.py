@@ -27,8 +27,10 @@ class Dependence:
 
 
 class Slice:
-    def __init__(self, program: Program, detail: dict[str, Any]) -> None:
+    def __init__(self, program: Program, detail: dict[str, Any], imported: dict[str, list[int]]) -> None:
         self._program = program
+        self.imported: set[Statement] = set()
+        """Statements of functions that ran while the program was loaded, and not in the test."""
         self._executed: set[Statement] = set()
         self._files: dict[Statement, str] = {}
         self._callees: dict[tuple[str, int], set[tuple[str, int]]] = {}
@@ -40,13 +42,23 @@ class Slice:
                 if statement is not None:
                     self._executed.add(statement)
                     self._files[statement] = file
-        self._modules = [each for each in map(program.module, detail["lines"]) if each is not None]
+        self._modules = [each for each in map(program.module, {**detail["lines"], **imported}) if each is not None]
+        self._note_imported(imported)
         for from_file, from_line, to_file, to_line in detail["edges"]:
             self._callees.setdefault((from_file, from_line), set()).add((to_file, to_line))
             self._callers.setdefault((to_file, to_line), set()).add((from_file, from_line))
         for statement in self._executed:
             for name in statement.binds_attributes:
                 self._attribute_writers.setdefault(name, set()).add(statement)
+
+    def _note_imported(self, imported: dict[str, list[int]]) -> None:
+        for file, lines in imported.items():
+            for line in lines:
+                statement = self._program.statement(file, line)
+                if statement is None or statement.scope.inner_function() is None or statement in self._executed:
+                    continue
+                self.imported.add(statement)
+                self._files[statement] = file
 
     def file_of(self, statement: Statement) -> str:
         return self._files.get(statement, "")
@@ -105,7 +117,7 @@ class Slice:
                 yield 1, writer, f"sets .{name}"
             yield from self._of_classes(name)
         for step, block in enumerate(reversed(statement.blocks), start=1):
-            if block in self._executed:
+            if block in self._executed or block in self.imported:
                 yield step, block, "decided whether the next ran"
         function = statement.scope.inner_function()
         if function is not None:
@@ -129,8 +141,7 @@ class Slice:
             if scope.parent is None:
                 for each in writers:
                     yield 1, self._at(each, module.file), f"sets {name}"
-                if name in module.imported:
-                    yield from self._of_modules(name)
+                yield from self._at_import(name, module)
                 return
             is_known = False
             for each in writers:
@@ -144,6 +155,19 @@ class Slice:
             if is_known:
                 return
             scope = scope.parent
+
+    def _at_import(self, name: str, module: Module) -> Iterator[tuple[int, Statement, str]]:
+        """Statements of functions that changed a module's name while it was loaded, and those that an import is of."""
+        for each in self.imported:
+            if name in each.binds and self._files[each] == module.file and not _is_local(name, each.scope):
+                yield 2, each, f"changes {name} while it is loaded"
+        if name in module.imported:
+            yield from self._of_modules(name)
+
+    def called_by(self, statement: Statement, file: str) -> set[tuple[str, int]]:
+        """The functions that a statement called, each by its file and first line."""
+        lines = range(statement.first, statement.last + 1)
+        return {place for line in lines for place in self._callees.get((file, line), ())}
 
     def _of_modules(self, name: str) -> Iterator[tuple[int, Statement, str]]:
         for module in self._modules:
@@ -179,6 +203,15 @@ class Slice:
     def _at(self, statement: Statement, file: str) -> Statement:
         self._files.setdefault(statement, file)
         return statement
+
+
+def _is_local(name: str, scope: Scope) -> bool:
+    """Whether a name of a function is its own, and not its module's."""
+    return name in scope.parameters or any(
+        isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store)
+        for each in scope.statements
+        for part in each.parts()
+    )
 
 
 def _gives_value(statement: Statement) -> bool:

@@ -22,6 +22,8 @@ Kind: TypeAlias = Literal["pytest", "unittest", "program", "module", "code", "co
 _PYTHON = re.compile(r"(?:.*/)?(?:python(?:\d(?:\.\d+)?)?|pypy\d?)(?:\.exe)?")
 _PARAMETERS = re.compile(r"""(?:^|(?<=\s))[^\s'"\[]+\.py(?:::[^\s'"\[]+)+\[""")
 """The start of a node id with parameters, which may contain spaces and quotes."""
+_NAMED = re.compile(r"""[^\s'"]+\.(?:[cm]?[jt]sx?|go|java)::.+""")
+"""A test by its name in a file of another language; names of JavaScript's tests are sentences."""
 _END = re.compile(r"\](?=\s+(?:-|\S*\.py)|\s*$)")
 _LAUNCHERS = ("uv", "poetry", "pdm", "hatch", "pipenv", "rye")
 """Programs whose `run` starts a command in the workspace's environment."""
@@ -70,7 +72,8 @@ def read_target(text: str | Sequence[str], root: Path, *, runtime: str | None = 
         return Target(kind="pytest", words=tuple(rest), python=python)
     has_options = not rest or rest[0].startswith("-")
     is_tests = _TEST_FILE.fullmatch(Path(first).name) or (root / first).is_dir()
-    if "::" in first or (is_tests and has_options) or first in ("-k", "--lf", "--last-failed"):
+    is_node_id = "::" in first and Path(first.partition("::")[0]).suffix in ("", ".py")
+    if is_node_id or (is_tests and has_options) or first in ("-k", "--lf", "--last-failed"):
         return Target(kind="pytest", words=tuple(words), python=python)
     if first.endswith(".py"):
         return Target(kind="program", words=tuple(words), python=python)
@@ -107,6 +110,8 @@ def python_of(root: Path, environment: Mapping[str, str] | None = None, *, launc
 
 def _split(text: str) -> list[str]:
     """The words of a command line. Parameters of a node id are not split: pytest prints them without quotes."""
+    if _NAMED.fullmatch(text.strip()):
+        return [text.strip()]
     words: list[str] = []
     rest = text
     try:
@@ -201,6 +206,9 @@ class LaunchSpec:
     """Source directories in addition to the root."""
     just_my_code: bool = False
     timeout: float = 30.0
+    stdin: str | None = None
+    """All of its input; None: it stays open for `DebugSession.send_input`."""
+    stop_on_entry: bool = False
 
     @property
     def title(self) -> str:
@@ -238,6 +246,8 @@ class LaunchEnvironment:
     run_in_background: Callable[[Coroutine[None, None, None]], object]
     """Runs a task that may outlive the session."""
     shows_secrets: bool = False
+    chosen: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Versions or paths of debuggers, by the names of their packages."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -248,6 +258,8 @@ class LaunchedProgram:
     child: ChildProcess | None
     close: Callable[[], object] = lambda: None
     """Closes resources of the adapter, such as a port."""
+    send_input: Callable[[str], None] | None = None
+    """Writes to the standard input of the program; None where it has ended or is not ours."""
 
 
 class DebugAdapter(Protocol):

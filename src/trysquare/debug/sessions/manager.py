@@ -28,9 +28,15 @@ _ID = re.compile(r"[\w.-]{1,64}")
 
 class DebugSessionRegistry:
     def __init__(
-        self, supervisor: ProcessSupervisor, adapters: Mapping[str, DebugAdapter], *, shows_secrets: bool = False
+        self,
+        supervisor: ProcessSupervisor,
+        adapters: Mapping[str, DebugAdapter],
+        *,
+        shows_secrets: bool = False,
+        chosen: Mapping[str, str] | None = None,
     ) -> None:
         self._shows_secrets = shows_secrets
+        self._chosen = chosen or {}
         self._supervisor = supervisor
         self._adapters = adapters
         # By principal and id, so that ids reveal nothing about other principals.
@@ -49,9 +55,13 @@ class DebugSessionRegistry:
         *,
         principal: str,
         breakpoints: Sequence[BreakpointSpec] = (),
+        exceptions: Sequence[str] | None = None,
         session_id: str | None = None,
     ) -> DebugSession:
-        """Start a program, or attach to one, and set its breakpoints; it is stopped until `go`."""
+        """Start a program, or attach to one, and set its breakpoints; it is stopped until `go`.
+
+        `exceptions` are filters of the debugger; None means its own choice.
+        """
         adapter = self._adapter(language)
         self._enforce_limit(principal)
         if isinstance(spec, AttachSpec):
@@ -65,7 +75,7 @@ class DebugSessionRegistry:
             root=spec.root,
         )
         self._require_free(session)
-        await self._begin(adapter, spec, session, breakpoints)
+        await self._begin(adapter, spec, session, breakpoints, exceptions)
         return session
 
     async def restart(self, session: DebugSession, *, keep_breakpoints: bool = True) -> DebugSession:
@@ -136,7 +146,12 @@ class DebugSessionRegistry:
         self._background.cancel()
 
     async def _begin(
-        self, adapter: DebugAdapter, spec: SessionSpec, session: DebugSession, breakpoints: Sequence[BreakpointSpec]
+        self,
+        adapter: DebugAdapter,
+        spec: SessionSpec,
+        session: DebugSession,
+        breakpoints: Sequence[BreakpointSpec],
+        exceptions: Sequence[str] | None = None,
     ) -> None:
         self._sessions[_key(session)] = session
         self._specs[_key(session)] = spec
@@ -146,6 +161,7 @@ class DebugSessionRegistry:
             open_child=self._open_child,
             run_in_background=self._background.start,
             shows_secrets=self._shows_secrets,
+            chosen=self._chosen,
         )
         try:
             is_attach = isinstance(spec, AttachSpec)
@@ -154,8 +170,10 @@ class DebugSessionRegistry:
             launched.debugger.shows_secrets = self._shows_secrets
             session.debugger = launched.debugger
             session.on_end = lambda: self._background.start(self._reap(session))
-            for breakpoint in breakpoints:
-                await session.add_breakpoint(breakpoint)
+            session.send_input = launched.send_input
+            await session.add_breakpoints(breakpoints)
+            if exceptions is not None:
+                await session.rules.stop_at_exceptions(exceptions)
         except DEBUGGER_ERRORS as error:
             await self.stop(session)
             raise ToolError(

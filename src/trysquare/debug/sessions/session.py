@@ -130,6 +130,11 @@ class Breakpoint:
     def location(self) -> str:
         return f"{self.spec.file}:{self.bound.line or self.spec.line}"
 
+    @property
+    def is_moved(self) -> bool:
+        """Whether the debugger set it at another line than the requested one."""
+        return self.bound.verified and self.bound.line not in (None, self.spec.line)
+
 
 Outcome: TypeAlias = Stopped | Exited | None
 """How a run came out: stopped, ended, or (None) still running."""
@@ -156,6 +161,8 @@ class DebugSession:
         self.started = time.monotonic()
         self.waited = 0.0  # seconds of the last wait
         self.allows_side_effects = False
+        self.send_input: Callable[[str], None] | None = None
+        """Writes to the standard input of the program."""
         self.on_child: Callable[[ChildStarted], None] = lambda event: None
         self.on_end: Callable[[], object] = lambda: None
         self.parent: str | None = None
@@ -174,6 +181,8 @@ class DebugSession:
         self.stop: Stopped | None = None
         """The present stop, if the program is stopped."""
         self.stop_count = 0
+        self.shown_frame = 0
+        """The number of the frame that the present stop showed."""
         self.ended: Exited | None = None
         self._is_ending = False
         """Whether the debugger is gone and the exit code is awaited."""
@@ -341,19 +350,30 @@ class DebugSession:
 
     async def add_breakpoint(self, spec: BreakpointSpec) -> Breakpoint:
         """Set a breakpoint; one at the same location is replaced."""
+        [made] = await self.add_breakpoints([spec])
+        return made
+
+    async def add_breakpoints(self, specs: Sequence[BreakpointSpec]) -> list[Breakpoint]:
+        """Set breakpoints with one request per file; those at the same locations are replaced."""
         self.require_alive()
-        require_capable(self.debugger.capabilities, spec, self.language)
-        same = (each.number for each in self.breakpoints if _location(each.spec) == _location(spec))
-        number = next(same, None) or next(self._numbers)
-        self.failed_conditions.pop(f"{spec.file}:{spec.line}", None)
+        for spec in specs:
+            require_capable(self.debugger.capabilities, spec, self.language)
         before = dict(self._breakpoints)
-        self._breakpoints[number] = Breakpoint(number=number, spec=spec, bound=Bound())
+        known = {_location(each.spec): each.number for each in self.breakpoints}
+        numbers: list[int] = []
+        for spec in specs:
+            number = known.setdefault(_location(spec), 0) or next(self._numbers)
+            known[_location(spec)] = number
+            numbers.append(number)
+            self.failed_conditions.pop(f"{spec.file}:{spec.line}", None)
+            self._breakpoints[number] = Breakpoint(number=number, spec=spec, bound=Bound())
         try:
-            await self._send_breakpoints(spec.file)
+            for file in dict.fromkeys(spec.file for spec in specs):
+                await self._send_breakpoints(file)
         except DEBUGGER_ERRORS:
             self._breakpoints = before
             raise
-        return self._breakpoints[number]
+        return [self._breakpoints[number] for number in numbers]
 
     async def remove_breakpoints(self, numbers: Sequence[int]) -> list[Breakpoint]:
         gone = [self._breakpoints.pop(number) for number in numbers if number in self._breakpoints]
@@ -374,6 +394,7 @@ class DebugSession:
             return
         self.status = status
         self.stop = stop
+        self.shown_frame = 0
         self._changed.set()
 
     def _end_soon(self, ended: Exited) -> None:

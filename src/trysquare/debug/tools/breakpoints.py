@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -19,6 +20,9 @@ from trysquare.debug.sessions.launch import Location, read_location
 from trysquare.debug.sessions.session import Breakpoint, DebugSession
 from trysquare.debug.tools.inspection import frame_at
 
+_MOST = 1000
+_LISTED = 20
+"""Breakpoints that are listed one by one; of more, the lines per file are."""
 _ACCESSED = {"read": "read", "write": "written", "readWrite": "read or written"}
 
 
@@ -27,6 +31,7 @@ class BreakpointArguments(ActionArguments):
 
     action: Literal["set", "remove", "list", "clear_all", "watch", "unwatch", "exceptions", "function"] = "set"
     location: Annotated[str | None, Field(description="file:line or file:line:column")] = None
+    locations: Annotated[list[str] | None, Field(description="Or many, each file:line", max_length=_MOST)] = None
     column: Annotated[int | None, Field(ge=1)] = None
     condition: Annotated[str | None, Field(description="Stop only where this is true")] = None
     hit_condition: Annotated[str | None, Field(description='Such as "5", ">=3" or "%2"')] = None
@@ -58,28 +63,41 @@ async def _clear_all(session: DebugSession, args: BreakpointArguments) -> str:
 
 
 async def _remove(session: DebugSession, args: BreakpointArguments) -> str:
-    if args.name and not args.location:
+    if args.name and not (args.location or args.locations):
         await session.rules.remove_function(args.name)
         return f"Removed the breakpoint at function `{args.name}`."
-    location = _location(session, args)
-    numbers = [each.number for each in session.breakpoints if _is_at(each, location)]
-    if not numbers:
-        raise InvalidArguments(f"No breakpoint at {location}.", instruction="List them with action=list.")
+    locations = _locations(session, args)
+    numbers: list[int] = []
+    for location in locations:
+        found = [each.number for each in session.breakpoints if _is_at(each, location)]
+        if not found:
+            raise InvalidArguments(f"No breakpoint at {location}.", instruction="List them with action=list.")
+        numbers += found
     await session.remove_breakpoints(numbers)
-    return f"Removed the breakpoint at {location}."
+    if len(locations) > 1:
+        return f"Removed {len(numbers)} breakpoints."
+    return f"Removed the breakpoint at {locations[0]}."
 
 
 async def _set(session: DebugSession, args: BreakpointArguments) -> str:
-    location = _location(session, args)
-    spec = breakpoint_spec(args, location, language=session.language, allowed=session.allows_side_effects)
-    made = await session.add_breakpoint(spec)
-    return f"{'Set' if made.bound.verified else 'Not bound yet:'} a breakpoint at {made.location}."
+    locations = _locations(session, args)
+    specs = [
+        breakpoint_spec(args, each, language=session.language, allowed=session.allows_side_effects)
+        for each in locations
+    ]  # fmt: skip
+    made = await session.add_breakpoints(specs)
+    if len(made) > 1:
+        bound = sum(each.bound.verified for each in made)
+        return f"Set {len(made)} breakpoints: {bound} bound, {len(made) - bound} not bound."
+    [only] = made
+    moved = f" (not at line {only.spec.line}, which has no code)" if only.is_moved else ""
+    return f"{'Set' if only.bound.verified else 'Not bound yet:'} a breakpoint at {only.location}{moved}."
 
 
 async def _watch(session: DebugSession, args: BreakpointArguments) -> str:
     name = require_argument(args.name, "name", "Name the value to watch.")
     _require_reading(session, args)
-    frame = await frame_at(session, 0)
+    frame = await frame_at(session)
     await session.rules.watch(name, frame=frame.id, access=args.access_type, condition=args.condition)
     return f"It stops when `{name}` is {_ACCESSED[args.access_type]}."
 
@@ -135,9 +153,11 @@ def _require_reading(session: DebugSession, args: BreakpointArguments) -> None:
     require_parts(session.language, *conditions, allowed=session.allows_side_effects)
 
 
-def _location(session: DebugSession, args: BreakpointArguments) -> Location:
+def _locations(session: DebugSession, args: BreakpointArguments) -> list[Location]:
+    if args.locations and not args.location:
+        return [read_location(text, session.root, column=args.column) for text in args.locations]
     text = require_argument(args.location, "location", "Write it as file:line, such as src/app.py:42.")
-    return read_location(text, session.root, column=args.column)
+    return [read_location(each, session.root, column=args.column) for each in (text, *(args.locations or ()))]
 
 
 def _is_at(breakpoint: Breakpoint, location: Location) -> bool:
@@ -155,9 +175,27 @@ def stops_json(session: DebugSession) -> JsonObject:
         "watched": [{"name": name, "access_type": each.access} for name, each in rules.watched.items()],
         "exceptions": None if rules.exception_filters is None else list(rules.exception_filters),
     }
-    return {"breakpoints": [_breakpoint_json(each) for each in session.breakpoints]} | {
-        name: part for name, part in others.items() if part
-    }
+    listed = _many_json if len(session.breakpoints) > _LISTED else _each_json
+    return listed(session.breakpoints) | {name: part for name, part in others.items() if part}
+
+
+def _each_json(breakpoints: Sequence[Breakpoint]) -> JsonObject:
+    return {"breakpoints": [_breakpoint_json(each) for each in breakpoints]}
+
+
+def _many_json(breakpoints: Sequence[Breakpoint]) -> JsonObject:
+    """Many breakpoints: the bound lines per file, and the others with their reasons."""
+    bound: dict[str, list[int]] = {}
+    for each in breakpoints:
+        if each.bound.verified:
+            bound.setdefault(each.spec.file, []).append(each.bound.line or each.spec.line)
+    reasons: dict[str, list[str]] = {}
+    for each in breakpoints:
+        if not each.bound.verified:
+            reasons.setdefault(each.bound.message or "no reason given", []).append(each.location)
+    moved = [f"{each.spec.file}:{each.spec.line} -> {each.bound.line}" for each in breakpoints if each.is_moved]
+    found: JsonObject = {"count": len(breakpoints), "bound": bound, "not_bound": reasons, "moved": moved}
+    return {"breakpoints": {name: part for name, part in found.items() if part}}
 
 
 def _function_json(wanted: FunctionBreakpoint) -> JsonObject:
@@ -170,6 +208,7 @@ def _breakpoint_json(breakpoint: Breakpoint) -> JsonObject:
     fields = {
         "location": breakpoint.location,
         "bound": breakpoint.bound.verified,
+        "moved_from": spec.line if breakpoint.is_moved else None,
         "why": None if breakpoint.bound.verified else breakpoint.bound.message,
         **{name: getattr(spec, name) for name in ("condition", "column", "hit_condition", "log_message")},
     }

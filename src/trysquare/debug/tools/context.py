@@ -20,7 +20,7 @@ from trysquare.core.text import closest_names
 from trysquare.debug.adapters.base import AdapterPackage, AdapterStatus
 from trysquare.debug.adapters.launch_json import find_configuration, read_configurations
 from trysquare.debug.adapters.registry import check_packages, find_language, packages
-from trysquare.debug.debugger import Stopped, unsupported
+from trysquare.debug.debugger import Stopped
 from trysquare.debug.responses import answer, execution_state, next_steps_of, seen_at
 from trysquare.debug.service import DEFAULTS, ActionArguments, DebugService, debug_tool, require_argument
 from trysquare.debug.sessions.session import DebugSession
@@ -61,7 +61,7 @@ async def _stop_context(
     service: DebugService, session: DebugSession, stop: Stopped, args: ContextArguments
 ) -> JsonObject:
     watched = service.watches.get(session.key, ())
-    snapshot = await take_snapshot(session.debugger, stop, budget=args.budget, watched=watched)
+    snapshot = await take_snapshot(session.debugger, stop, budget=args.budget, root=session.root, watched=watched)
     if snapshot is None:
         return {}
     if args.detail_level == "brief":
@@ -78,8 +78,8 @@ class ConfigArguments(ActionArguments):
     action: Literal["list", "get", "set", "env", "capabilities", "launch", "adapters"] = "list"
     key: Annotated[str | None, Field(description="For get and set")] = None
     value: Annotated[float | None, Field(description="For set")] = None
-    language: Annotated[str | None, Field(description="For adapters: only of this language")] = None
-    config_name: Annotated[str | None, Field(description="For launch: one configuration")] = None
+    language: Annotated[str | None, Field(description="For adapters")] = None
+    config_name: Annotated[str | None, Field(description="For launch")] = None
     session_id: str | None = None
 
 
@@ -96,7 +96,9 @@ async def config(service: DebugService, args: ConfigArguments, context: CallCont
             return answer(None, f"{len(shown)} variables", {"env": shown})
         case "adapters":
             wanted = packages() if args.language is None else [find_language(args.language).package]
-            return answer(None, "Debuggers", {"adapters": _statuses(await check_packages(wanted))})
+            return answer(
+                None, "Debuggers", {"adapters": _statuses(await check_packages(wanted, service.config.adapters))}
+            )
         case "launch":
             return _launch_configurations(service, args)
         case "capabilities":
@@ -137,26 +139,24 @@ class AdapterArguments(ActionArguments):
     action: Literal["list", "download", "download_all"] = "list"
     language: Annotated[str | None, Field(description="For download")] = None
     version: str | None = None
-    force: Annotated[bool, Field(description="Install even if it is installed")] = False
+    force: Annotated[bool, Field(description="Reinstall")] = False
 
 
 @debug_tool(open_world=True)
 async def adapter(service: DebugService, args: AdapterArguments, context: CallContext) -> Result[Any]:
     """List debuggers, or install one after consent."""
     if args.action == "list":
-        found = await check_packages(packages())
+        found = await check_packages(packages(), service.config.adapters)
         count = sum(each.path is not None for each in found)
         return answer(None, f"{count} of {len(found)} debuggers are installed.", {"adapters": _statuses(found)})
-    if args.version is not None:
-        raise unsupported(
-            "A version cannot be chosen; the package index's current one is installed.",
-            "Omit `version`, or ask the user to install that version.",
-        )
     if args.action == "download_all":
         wanted = list(packages())
     else:
         wanted = [find_language(require_argument(args.language, "language")).package]
-    return await _install(wanted, force=args.force, context=context)
+    if args.version is not None:
+        version = args.version
+        wanted = [each.install_of(version) for each in wanted]
+    return await _install(wanted, force=args.force or args.version is not None, context=context)
 
 
 def _statuses(found: Iterable[AdapterStatus]) -> list[JsonObject]:

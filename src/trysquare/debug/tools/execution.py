@@ -27,11 +27,12 @@ _NEARBY_LINES = 3
 class Execute(ToolArguments):
     action: Literal["continue", "run", "pause", "wait", "goto"] = "continue"
     until: Annotated[str | None, Field(description="file:line to run to")] = None
-    jump_target: Annotated[str | None, Field(description="file:line to jump to without running the lines between")] = (
+    jump_target: Annotated[str | None, Field(description="file:line to jump to, without running what is between")] = (
         None
     )
-    wait_for_stop: Annotated[bool, Field(description="False returns at once, while it runs")] = True
-    collect_output: Annotated[bool, Field(description="Include what it wrote meanwhile")] = True
+    stdin: Annotated[str | None, Field(description="Input to write first")] = None
+    wait_for_stop: Annotated[bool, Field(description="False: return at once")] = True
+    collect_output: Annotated[bool, Field(description="Include its output")] = True
     session_id: str | None = None
     timeout: Annotated[float, Field(description="Seconds to wait for a stop", gt=0, le=600)] = 30.0
     budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800
@@ -46,6 +47,8 @@ async def execute(service: DebugService, args: Execute, context: CallContext) ->
         # Before taking the session's lock: whoever has it may be waiting for the very stop that this brings.
         await _pause(session)
     async with service.session(args.session_id, context, operation=f"execute {args.action}") as session:
+        if args.stdin is not None:
+            _send_input(session, args.stdin)
         outcome, warnings = await _execute(session, args)
         in_vain = args.action == "pause" and outcome is None
         result = await service.report(session, outcome, budget=args.budget, warnings=warnings, paused_in_vain=in_vain)
@@ -64,6 +67,16 @@ async def _execute(session: DebugSession, args: Execute) -> tuple[Outcome, tuple
     if args.until:
         return await _run_to(session, [_location(args.until, session.root)], timeout=timeout)
     return await session.run(session.debugger.resume, timeout=timeout), ()
+
+
+def _send_input(session: DebugSession, text: str) -> None:
+    session.require_alive()
+    if session.send_input is None:
+        raise unsupported(
+            "The input of this program cannot be written to: it was given at the start, or belongs to another process.",
+            "Start the program with session_start and without `stdin`, then send `stdin` with `execute`.",
+        )
+    session.send_input(text)
 
 
 def _location(text: str | None, root: Path) -> Location:
@@ -111,8 +124,8 @@ def _with_output(result: Result[Any], session: DebugSession, *, collects: bool) 
 
 
 class Step(ToolArguments):
-    action: Annotated[StepKind, Field(description="Which step")] = "over"
-    count: Annotated[int, Field(description="How many", ge=1, le=1000)] = 1
+    action: StepKind = "over"
+    count: Annotated[int, Field(ge=1, le=1000)] = 1
     session_id: str | None = None
     timeout: Annotated[float, Field(gt=0, le=600)] = 10.0
     budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800

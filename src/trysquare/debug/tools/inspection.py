@@ -32,7 +32,9 @@ _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 class Values(ToolArguments):
     """Arguments of every tool that shows values."""
 
-    frame: Annotated[int, Field(description="0 is the innermost", ge=0)] = 0
+    frame: Annotated[int | None, Field(description="0 is the innermost; by default the one that was shown", ge=0)] = (
+        None
+    )
     session_id: str | None = None
     detailed: Annotated[bool, Field(description="With types; more frames")] = False
     budget: Annotated[int, Field(description="Tokens for values", ge=50)] = 800
@@ -75,7 +77,8 @@ async def _globals(session: DebugSession, args: Inspect, frames: int) -> JsonObj
             f"The {session.language} debugger does not list globals.",
             "Read a global by its name, with target=expression.",
         )
-    return _values("globals", await session.debugger.variables(scopes[0].reference), args)
+    found = [await session.debugger.readable(each) for each in await session.debugger.variables(scopes[0].reference)]
+    return _values("globals", found, args)
 
 
 async def _stack(session: DebugSession, args: Inspect, frames: int) -> JsonObject:
@@ -141,7 +144,7 @@ async def _read(session: DebugSession, expression: str, frame: Frame, *, may_run
             if near
             else "List names with target=locals, or set `frame`.",
         ) from None
-    return replace(found, name=expression)
+    return replace(await session.debugger.readable(found), name=expression)
 
 
 def _not_readable(session: DebugSession, expression: str, refused: NotReadable) -> ToolError:
@@ -153,7 +156,9 @@ async def _parts(session: DebugSession, found: Variable, args: Values) -> JsonOb
     """The parts of a value, one level deep."""
     if not found.reference:
         return {}
-    return _values("parts", await session.debugger.variables(found.reference), args)
+    debugger = session.debugger
+    parts = [await debugger.readable(each) for each in await debugger.variables(found.reference)]
+    return _values("parts", parts, args)
 
 
 def _values(name: str, variables: list[Variable], args: Values, *, line: str = "") -> JsonObject:
@@ -165,8 +170,10 @@ def _values(name: str, variables: list[Variable], args: Values, *, line: str = "
     return {name: values, **shown.about_left_out()}
 
 
-async def frame_at(session: DebugSession, index: int) -> Frame:
+async def frame_at(session: DebugSession, wanted: int | None = None) -> Frame:
+    """A frame by its number; without one, the frame that the stop showed."""
     stop = session.require_stopped()
+    index = session.shown_frame if wanted is None else wanted
     frames, total = await session.debugger.stack(stop.thread, count=index + 1)
     if index < len(frames):
         return frames[index]
@@ -181,7 +188,7 @@ class VariableArguments(ActionArguments, Values):
     also: ClassVar = {"read": "get", "write": "set", "modify": "set", "update": "set"}
 
     action: Literal["get", "set", "patch"] = "get"
-    expression: Annotated[str | None, Field(description="For get: a name or path like self.items[3].tags")] = None
+    expression: Annotated[str | None, Field(description="For get")] = None
     name: Annotated[str | None, Field(description="For set: what to assign to")] = None
     value: Annotated[str | None, Field(description="For set: an expression")] = None
     code: Annotated[str | None, Field(description="For patch: statements to run in the frame")] = None
@@ -261,7 +268,7 @@ async def watch(service: DebugService, args: Watch, context: CallContext) -> Res
         summary = await _change_watches(session, watched, args)
         values: dict[str, str | None] = dict.fromkeys(watched)
         if session.stop is not None:
-            frame = await frame_at(session, 0)
+            frame = await frame_at(session)
             values = {each: await watched_text(session.debugger, each, frame) for each in watched}
         return answer(session, summary, {"watch": values})
 
@@ -284,7 +291,7 @@ async def _add_watch(session: DebugSession, watched: list[str], expression: str)
         require_reading(expression, "python", allowed=False)
     elif session.stop is not None:
         try:
-            await session.debugger.read(expression, (await frame_at(session, 0)).id)
+            await session.debugger.read(expression, (await frame_at(session)).id)
         except NotReadable as refused:
             raise _not_readable(session, expression, refused) from None
         except RequestFailed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -26,6 +27,7 @@ from trysquare.debug.responses import answer
 from trysquare.debug.service import DebugService, debug_tool, require_argument
 from trysquare.debug.sessions.launch import read_location, read_target
 from trysquare.debug.snapshot import differences
+from trysquare.debug.tools.handover import StopAt, start_stopped
 
 _MAX_NAMES = 50
 _MAX_UNEXPLAINED = 8
@@ -47,6 +49,7 @@ class Explain(ToolArguments):
         BUDGET
     )
     full: bool = False
+    stop: Annotated[StopAt | None, Field(description="Then start a session that stops there")] = None
 
 
 # Documented as in guide/tools/README.md.
@@ -60,7 +63,20 @@ async def explain(service: DebugService, args: Explain, context: CallContext) ->
         target, root, service.supervisor, timeout=args.timeout, sessions=service.sessions, principal=who,
         budget=args.budget,
     )  # fmt: skip
-    return explain_result(explained, root, str(target), full=args.full)
+    result = explain_result(explained, root, str(target), full=args.full)
+    if args.stop is None:
+        return result
+    session, stop = await start_stopped(
+        service, explained, target, root, args.stop, principal=who, timeout=args.timeout
+    )
+    return with_session(result, session.id, stop)
+
+
+def with_session(result: Result[Any], session_id: str, stop: Result[Any]) -> Result[Any]:
+    """An explanation with the session that it was handed over to."""
+    fields = {"session_id": session_id, "stop": stop.fields["data"], "next_steps": stop.fields.get("next_steps", [])}
+    value = f"{result.value}\n\n{stop.fields['summary']} Session: {session_id}"
+    return replace(result, value=value, warnings=(*result.warnings, *stop.warnings), fields={**result.fields, **fields})
 
 
 def explain_result(explained: Explained, root: Path, target: str, *, full: bool = False) -> Result[Any]:

@@ -6,7 +6,7 @@ import os
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -28,7 +28,7 @@ from trysquare.debug.tools.breakpoints import breakpoint_spec
 
 class Init(ToolArguments):
     language: Annotated[str, Field(description=", ".join(registry.NAMES))]
-    mode: Annotated[Literal["launch", "attach", "remote_attach"], Field(description="How to begin")] = "launch"
+    mode: Literal["launch", "attach", "remote_attach"] = "launch"
     framework: Annotated[str | None, Field(description="pytest, django, flask, jest …")] = None
     workspace_root: str | None = None
     workspace_roots: list[str] | None = None
@@ -43,7 +43,7 @@ async def init(service: DebugService, args: Init, context: CallContext) -> Resul
     language = registry.find_language(args.language)
     roots = [service.workspace(given) for given in (args.workspace_roots or [args.workspace_root])]
     package = language.package
-    [found] = await registry.check_packages([package])
+    [found] = await registry.check_packages([package], service.config.adapters)
     if found.path is None:
         raise ToolError(
             f"The {language.name} debugger is not installed.",
@@ -104,21 +104,24 @@ class BreakpointArgument(ToolArguments):
 
 class SessionStart(ToolArguments):
     target: Annotated[str | None, Field(description="A file, a pytest node id or a command")] = None
-    module: Annotated[str | None, Field(description="A Python module, instead of target")] = None
+    module: Annotated[str | None, Field(description="Instead of target")] = None
     pid: Annotated[int | None, Field(description="Attach to this process", ge=1)] = None
-    host: Annotated[str | None, Field(description="Attach to a debugger that listens there")] = None
+    host: Annotated[str | None, Field(description="Attach to a debugger there")] = None
     port: Annotated[int | None, Field(ge=1, le=65535)] = None
     breakpoints: Annotated[list[BreakpointArgument] | None, Field(description="Where to stop")] = None
     workspace_root: Annotated[str | None, Field(description="The project's directory")] = None
     cwd: Annotated[str | None, Field(description="Directory to run in")] = None
     args: list[str] | None = None
     env: dict[str, str] | None = None
-    language: Annotated[str | None, Field(description="If it cannot be inferred from the target")] = None
+    stdin: Annotated[str | None, Field(description="Its whole input")] = None
+    stop_on_entry: bool = False
+    exceptions: Annotated[list[str] | None, Field(description="Stop at: raised, uncaught …; [] at none")] = None
+    language: Annotated[str | None, Field(description="If the target does not tell")] = None
     runtime_path: Annotated[str | None, Field(description="The interpreter to use")] = None
     launch_config_name: Annotated[str | None, Field(description="From .vscode/launch.json")] = None
     source_paths: Annotated[list[str] | None, Field(description="More directories with sources")] = None
     session_id: Annotated[str | None, Field(description="A name for it")] = None
-    subscribe_events: list[EventKind] | None = None
+    subscribe_events: Annotated[list[EventKind] | None, Field(description=", ".join(get_args(EventKind)))] = None
     just_my_code: bool = False
     allow_side_effects: Annotated[bool, Field(description="Let expressions call and assign")] = False
     timeout: Annotated[float, Field(description="Seconds to wait for a stop", gt=0, le=600)] = 30.0
@@ -138,8 +141,9 @@ async def session_start(service: DebugService, args: SessionStart, context: Call
         location = read_location(f"{each.file}:{each.line}", folder)
         breakpoints.append(breakpoint_spec(each, location, language=language, allowed=args.allow_side_effects))
     session = await service.sessions.start(
-        language, spec, principal=context.principal.subject, breakpoints=breakpoints, session_id=args.session_id
-    )
+        language, spec, principal=context.principal.subject, breakpoints=breakpoints, session_id=args.session_id,
+        exceptions=args.exceptions,
+    )  # fmt: skip
     session.allows_side_effects = args.allow_side_effects
     session.root = root
     session.subscribed = ALWAYS | frozenset(args.subscribe_events or ())
@@ -173,6 +177,7 @@ def _with_configuration(args: SessionStart, root: Path) -> tuple[SessionStart, t
         "host": found.host,
         "port": found.port if found.request == "attach" else None,
         "just_my_code": found.just_my_code,
+        "stop_on_entry": found.stop_on_entry,
     }
     made = args.model_copy(update={name: value for name, value in from_file.items() if not getattr(args, name)})
     return made, tuple(f"`{name}` of the launch configuration is ignored." for name in found.left_out)
@@ -182,6 +187,11 @@ def _spec(args: SessionStart, root: Path) -> tuple[str, SessionSpec]:
     """The language, and what to start or attach to."""
     sources = tuple(args.source_paths or ())
     if args.pid is not None or args.port is not None or args.host is not None:
+        if args.stdin is not None or args.stop_on_entry:
+            raise InvalidArguments(
+                "`stdin` and `stop_on_entry` are for programs that are started; this one is running.",
+                instruction="Omit them, or send `target` instead of `pid` and `port`.",
+            )
         spec = AttachSpec(
             root=root, pid=args.pid, host=args.host or "127.0.0.1", port=args.port, source_paths=sources,
             just_my_code=args.just_my_code, timeout=args.timeout,
@@ -200,7 +210,7 @@ def _spec(args: SessionStart, root: Path) -> tuple[str, SessionSpec]:
         raise InvalidArguments(f"`cwd` is not a directory: {folder}.")
     return language, LaunchSpec(
         target=target, root=folder, env=args.env or {}, source_paths=sources, just_my_code=args.just_my_code,
-        timeout=args.timeout,
+        timeout=args.timeout, stdin=args.stdin, stop_on_entry=args.stop_on_entry,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ import com.sun.jdi.event.*;
 import com.sun.jdi.request.*;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.*;
@@ -18,6 +19,8 @@ public final class Bridge {
     private VirtualMachine vm;
     private int numbers;
     private boolean uncaught = true;
+    private boolean raised;
+    private String entry;
     private volatile boolean ended;
     private volatile ExceptionEvent thrown;
 
@@ -77,6 +80,11 @@ public final class Bridge {
                 return setBreakpoints(given);
             case "setExceptionBreakpoints":
                 uncaught = Json.list(given.get("filters")).contains("uncaught");
+                raised = Json.list(given.get("filters")).contains("raised");
+                watchExceptions();
+                return null;
+            case "input":
+                write(String.valueOf(given.get("text")), false);
                 return null;
             case "configurationDone":
                 watch();
@@ -119,7 +127,8 @@ public final class Bridge {
         return Json.of("supportsConfigurationDoneRequest", true, "supportsConditionalBreakpoints", true,
             "supportsHitConditionalBreakpoints", true, "supportsLogPoints", true, "supportsSetExpression", true,
             "supportsExceptionInfoRequest", true, "exceptionBreakpointFilters",
-            List.of(Json.of("filter", "uncaught", "label", "Uncaught exceptions")));
+            List.of(Json.of("filter", "uncaught", "label", "Uncaught exceptions"),
+                Json.of("filter", "raised", "label", "All exceptions")));
     }
 
     private Map<String, Object> launch(Map<String, Object> given) throws Exception {
@@ -131,7 +140,32 @@ public final class Bridge {
         hear(vm.process().getInputStream(), "stdout");
         hear(vm.process().getErrorStream(), "stderr");
         prepare();
+        if (Boolean.TRUE.equals(given.get("stopOnEntry"))) {
+            entry = String.valueOf(given.get("main")).split("\\s")[0];
+        }
+        if (given.get("stdin") != null) {
+            write(String.valueOf(given.get("stdin")), true);
+        }
         return null;
+    }
+
+    /** Write to the input of the program, which may read it late or never. */
+    private void write(String text, boolean last) {
+        Thread thread = new Thread(() -> {
+            try {
+                OutputStream input = vm.process().getOutputStream();
+                input.write(text.getBytes(StandardCharsets.UTF_8));
+                input.flush();
+                if (last) {
+                    input.close();
+                }
+            } catch (IOException gone) {
+                // The program has closed its input, or ended.
+                return;
+            }
+        }, "input");
+        thread.setDaemon(true);
+        thread.start();
     }
 
     private Map<String, Object> attach(Map<String, Object> given) throws Exception {
@@ -158,12 +192,17 @@ public final class Bridge {
         loaded.enable();
     }
 
-    private void watch() {
-        if (uncaught) {
-            ExceptionRequest exceptions = vm.eventRequestManager().createExceptionRequest(null, false, true);
+    private void watchExceptions() {
+        EventRequestManager requests = vm.eventRequestManager();
+        requests.deleteEventRequests(new ArrayList<>(requests.exceptionRequests()));
+        if (uncaught || raised) {
+            ExceptionRequest exceptions = requests.createExceptionRequest(null, raised, true);
             exceptions.setSuspendPolicy(EventRequest.SUSPEND_ALL);
             exceptions.enable();
         }
+    }
+
+    private void watch() {
         Thread thread = new Thread(this::listen, "events");
         thread.setDaemon(true);
         thread.start();
@@ -258,6 +297,7 @@ public final class Bridge {
             ended = true;
         }
         if (event instanceof ClassPrepareEvent) {
+            enter(((ClassPrepareEvent) event).referenceType());
             for (Place place : new ArrayList<>(places.values())) {
                 if (bind(place, ((ClassPrepareEvent) event).referenceType())) {
                     wire.event("breakpoint", Json.of("reason", "changed", "breakpoint", told(place)));
@@ -273,14 +313,38 @@ public final class Bridge {
             return stopped("step", ((StepEvent) event).thread(), null, null);
         }
         if (event instanceof ExceptionEvent) {
+            Location caught = ((ExceptionEvent) event).catchLocation();
+            if (caught != null && !isOurs(caught.declaringType().name())) {
+                // The JDK raises and catches many of its own.
+                return false;
+            }
             thrown = (ExceptionEvent) event;
             return stopped("exception", thrown.thread(), thrown.exception().referenceType().name(), null);
         }
         return false;
     }
 
+    /** Stop at the first line of `main`, once its class is loaded. */
+    private void enter(ReferenceType type) {
+        if (entry == null || !type.name().equals(entry)) {
+            return;
+        }
+        for (Method method : type.methodsByName("main")) {
+            if (method.location() != null) {
+                BreakpointRequest request = vm.eventRequestManager().createBreakpointRequest(method.location());
+                request.setSuspendPolicy(EventRequest.SUSPEND_ALL);
+                request.enable();
+            }
+        }
+        entry = null;
+    }
+
     private boolean hit(BreakpointEvent event) {
         Place place = (Place) event.request().getProperty("place");
+        if (place == null) {
+            vm.eventRequestManager().deleteEventRequest(event.request());
+            return stopped("entry", event.thread(), null, null);
+        }
         try {
             if (place.condition != null && !"true".equals(Values.text(
                 Evaluator.evaluate(vm, event.thread(), 0, place.condition)))) {
@@ -545,10 +609,25 @@ public final class Bridge {
         ObjectReference exception = thrown.exception();
         Field message = exception.referenceType().fieldByName("detailMessage");
         Value text = message == null ? null : exception.getValue(message);
-        String told = text instanceof StringReference ? ((StringReference) text).value() : "";
         String name = exception.referenceType().name();
+        String told = text instanceof StringReference ? ((StringReference) text).value() : made(exception, name);
         return Json.of("exceptionId", name, "description", told, "breakMode", "unhandled",
             "details", Json.of("typeName", name, "message", told));
+    }
+
+    /** The message that the virtual machine makes on demand, as for a null pointer; of its own classes only. */
+    private String made(ObjectReference exception, String name) {
+        if (!name.startsWith("java.lang.")) {
+            return "";
+        }
+        try {
+            Method method = exception.referenceType().methodsByName("getMessage", "()Ljava/lang/String;").get(0);
+            Value text = exception.invokeMethod(thrown.thread(), method, List.of(),
+                ObjectReference.INVOKE_SINGLE_THREADED);
+            return text instanceof StringReference ? ((StringReference) text).value() : "";
+        } catch (Exception unknown) {
+            return "";
+        }
     }
 
     private void hear(InputStream stream, String category) {

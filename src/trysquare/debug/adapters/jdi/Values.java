@@ -39,6 +39,13 @@ final class Values {
             }
             return found;
         }
+        List<Value[]> entries = entries(value);
+        if (entries != null) {
+            for (Value[] entry : entries) {
+                found.put("[" + text(entry[0], 1) + "]", entry[1]);
+            }
+            return found;
+        }
         for (Field field : value.referenceType().allFields()) {
             if (!field.isStatic() && !field.isSynthetic()) {
                 found.putIfAbsent(field.name(), value.getValue(field));
@@ -79,6 +86,14 @@ final class Values {
             String more = elements.size() > PARTS ? ", … " + elements.size() + " items" : "";
             return "[" + String.join(", ", shown) + more + "]";
         }
+        List<Value[]> entries = entries(object);
+        if (entries != null) {
+            for (Value[] entry : entries.subList(0, Math.min(PARTS, entries.size()))) {
+                shown.add(text(entry[0], depth - 1) + ": " + text(entry[1], depth - 1));
+            }
+            String more = entries.size() > PARTS ? ", … " + entries.size() + " items" : "";
+            return "{" + String.join(", ", shown) + more + "}";
+        }
         for (Map.Entry<String, Value> each : parts(object).entrySet()) {
             if (shown.size() == PARTS) {
                 shown.add("…");
@@ -109,7 +124,41 @@ final class Values {
         if (name.startsWith("java.util.ImmutableCollections$List")) {
             return immutable(value);
         }
-        return null;
+        return keys(value);
+    }
+
+    /** The keys and values of a hash map, from its table; null where it is something else. */
+    private static List<Value[]> entries(ObjectReference value) {
+        String name = value.referenceType().name();
+        if (!name.equals("java.util.HashMap") && !name.equals("java.util.LinkedHashMap")) {
+            return null;
+        }
+        List<Value[]> found = new ArrayList<>();
+        Value table = field(value, "table");
+        if (table == null) {
+            return found;
+        }
+        for (Value node : ((ArrayReference) table).getValues()) {
+            while (node != null && found.size() < 1000) {
+                ObjectReference entry = (ObjectReference) node;
+                found.add(new Value[] {field(entry, "key"), field(entry, "value")});
+                node = field(entry, "next");
+            }
+        }
+        return found;
+    }
+
+    /** The keys of a hash set; null where it is something else. */
+    private static List<Value> keys(ObjectReference value) {
+        String name = value.referenceType().name();
+        if (!name.equals("java.util.HashSet") && !name.equals("java.util.LinkedHashSet")) {
+            return null;
+        }
+        List<Value> found = new ArrayList<>();
+        for (Value[] entry : entries((ObjectReference) field(value, "map"))) {
+            found.add(entry[0]);
+        }
+        return found;
     }
 
     private static List<Value> immutable(ObjectReference value) {
