@@ -31,12 +31,12 @@ FILES = sorted(SOURCE.rglob("*.py"))
 NEEDED = ("pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection")
 # What the program under test brings, and what is not numbered by compatibility.
 NOT_OURS, CALENDAR_VERSIONS = ("pytest",), ("xllamacpp",)
-MOST_FILES, MOST_LINES, LONGEST_FILE, LONGEST_FUNCTION = 440, 95_000, 800, 80
+MOST_FILES, MOST_LINES, LONGEST_FILE, LONGEST_FUNCTION = 640, 135_000, 800, 80
 SMALL_FILE, MOST_SMALL_FILES = 40, 0.05
 MOST_CATCH_ALLS = 0.5
 """Per thousand lines, those that raise again included."""
 SHORTEST_DUPLICATE, FEWEST_STATEMENTS = 6, 4
-MOST_INNER_IMPORTS = 1_420
+MOST_INNER_IMPORTS = 1_900
 """Names that tests import from modules that are not public."""
 
 # Where a private name of another package may be used, and why.
@@ -49,7 +49,7 @@ CONFINED = {
     "mcp_types": ("server/", "gateway/upstream/", "integrations/fastmcp.py"),
     "fastmcp": ("integrations/fastmcp.py",),
     "pydantic_ai": ("integrations/pydantic_ai.py",),
-    "starlette": ("server/",),
+    "starlette": ("server/", "console/"),
     "uvicorn": ("server/http/",),
     "httpx2": ("net/", "gateway/upstream/", "content/"),
     "dbos": ("jobs/dbos.py",),
@@ -61,7 +61,8 @@ CONFINED = {
     # Token masks, and the vectors of the sentence encoder.
     "numpy": ("grammar/", "search/"),
     "websockets": ("debug/cdp/",),
-    "jinja2": ("guide/templates.py",),
+    "jinja2": ("guide/templates.py", "console/"),
+    "webauthn": ("store/", "console/"),
     "keyring": ("gateway/config/secrets.py",),
     "yaml": ("files/front_matter.py",),
     "watchfiles": ("files/watch.py",),

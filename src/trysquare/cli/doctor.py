@@ -36,6 +36,7 @@ from trysquare.store.location import FILE
 _NEEDED = ("trysquare", "msgspec", "pydantic", "uvicorn")
 EXTRAS = {
     "bots": "jsonschema",
+    "console": "webauthn",
     "code": "tree-sitter-python",
     "content": "httpcore2",
     "debug": "debugpy",
