@@ -211,14 +211,15 @@ def _explanation(
         for each in test.frames
     )
     user = frames[0] if frames else None
-    head = Raised(error=truncate(test.error, _WIDEST), message=test.error, site=user, user=user, frames=frames[::-1])
+    error, *detail = (each.replace(f"{root}{os.sep}", "") for each in (test.error, *test.detail[:_MAX_DETAIL]))
+    head = Raised(error=truncate(error, _WIDEST), message=error, site=user, user=user, frames=frames[::-1])
     return Explanation(
         error=head.error,
         location="?" if user is None else user.location,
         code="" if user is None else user.code,
         function="?" if user is None else user.function,
         head=head,
-        detail=(*(f"  {line}" for line in test.detail[:_MAX_DETAIL]), *_value_lines(test, str(root))),
+        detail=(*(f"  {line}" for line in detail), *_value_lines(test, str(root))),
         notes=(*(f"swallowed on the way: {each}" for each in test.swallowed[-_MAX_SWALLOWED:]), *run.notes),
         test=(test.file, test.name),
         localization=located,
