@@ -141,7 +141,7 @@ class DapDebugger(Debugger):
         return bound[: len(wanted)]
 
     def _by_name(self, names: Sequence[str], made: Sequence[Bound]) -> list[Bound]:
-        """The function breakpoints in the order of their names: lldb-dap answers with those that it had before first."""
+        """The function breakpoints in the order of their names: lldb-dap answers with known ones first."""
         before = {each.id: each for each in made if each.id in self._function_ids}
         kept = {name: before[number] for number, name in self._function_ids.items() if number in before}
         fresh = iter([each for each in made if each.id not in before])
