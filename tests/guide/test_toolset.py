@@ -182,7 +182,7 @@ async def test_edits_on_disk_are_announced_to_subscribers(project: Path) -> None
 
 async def test_a_search_sees_what_was_stored_and_lets_go_when_its_project_is_closed(project: Path) -> None:
     async with opened(project) as app:
-        assert [hit["id"] for hit in (await told(app, "search_content", query="cargo"))][0] == "lang/rust"
+        assert next(hit["id"] for hit in (await told(app, "search_content", query="cargo"))) == "lang/rust"
         await ask(app, "set_document", id="lang/go", text="Cargo is not for Go.")
         hits = await told(app, "search_content", query="cargo")
         assert {hit["id"] for hit in hits[:2]} == {"lang/rust", "lang/go"}
