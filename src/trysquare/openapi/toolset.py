@@ -73,8 +73,8 @@ def from_openapi(
     `auth` has the secret of a security scheme by its name (`user:password` for a basic one); those that are missing
     are read from `OPENAPI_<SCHEME>` in the environment. `tags`, `methods`, `paths` (a regular expression) and
     `select(method, path, operation)` choose operations; `rename` gives tools other names. A private address is called
-    only if it is that of `base_url` or of the document, or stands in `allow_hosts`. `consent` names methods that ask a human first:
-    `("DELETE",)`. Raises `ConfigurationError`.
+    only if it is that of `base_url` or of the document, or stands in `allow_hosts`. `consent` names methods that
+    ask a human first. Raises `ConfigurationError`.
     """
     document = read_document(spec)
     hosts = frozenset(each.lower() for each in allow_hosts)
