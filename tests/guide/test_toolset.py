@@ -188,5 +188,5 @@ async def test_a_search_sees_what_was_stored_and_lets_go_when_its_project_is_clo
         assert {hit["id"] for hit in hits[:2]} == {"lang/rust", "lang/go"}
         for query in ("!?", "quantum entanglement"):
             nearest = await ask(app, "search_content", query=query, limit=3)
-            assert [hit["fit"] for hit in nearest.value] == ["unsure"] * 3
+            assert [hit["fit"] for hit in nearest.value or ()] == ["unsure"] * 3
             assert nearest.message is not None

@@ -121,6 +121,12 @@ class SearchIndex(FullTextIndex):
         self._requested = False
         """Whether the vectors of the present rows are on their way."""
 
+    def weigh(self, weights: Weights) -> None:
+        """Use other weights from now on."""
+        if weights.name != self.weights.name:
+            self._matrix, self._requested = None, False
+        self.weights = weights
+
     def put_row(self, id: str, fields: Iterable[tuple[str, float]], *, name: str, text: str, group: str = "") -> None:
         """Put a row whose meaning is that of its name and its text, in a group of rows of the same domain."""
         self.put(id, fields)
