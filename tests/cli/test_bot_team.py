@@ -82,9 +82,8 @@ def test_an_approval_that_nobody_gave_is_found(run: Run, mini: Path) -> None:
 
 
 def test_open_actions_are_a_problem_only_on_request(run: Run, mini: Path) -> None:
-    assert [where for check, where in problems(run, "--complete") if check == "complete"][0] == (
-        "main: shape.initialize_project"
-    )
+    open_actions = [where for check, where in problems(run, "--complete") if check == "complete"]
+    assert open_actions[:1] == ["main: shape.initialize_project"]
 
 
 def test_a_checkout_without_its_database_is_verified_by_the_state_file(run: Run, mini: Path) -> None:
