@@ -148,9 +148,9 @@ PARAMETERS: dict[str, JsonObject] = {
         "properties": {kind: {"type": "array", "items": {"type": "string"}} for kind in KINDS},
         "additionalProperties": False,
     },
-    "comment": _spec("string", "Comment on the action for whoever works on it next"),
+    "comment": _spec("string", "Comment on the action, for who works on it next"),
     "action": _spec("string", "Action to open (default: the current one)"),
-    "delivery": _spec("string", "data.delivery.handle of your last delivery; without it all parts are sent"),
+    "delivery": _spec("string", "data.delivery.handle of your last delivery"),
     "part": _spec("string", "Handle of one part of the instructions"),
     "fresh": _spec("boolean", "true sends delivered parts again"),
     "answers": _spec("object", "Answers to the key questions, by question"),
@@ -214,6 +214,11 @@ def _schema(parameters: JsonObject) -> JsonObject:
     return {"type": "object", "properties": {"parameters": parameters}, "additionalProperties": False}
 
 
+def _flat(schema: JsonObject) -> JsonObject:
+    """A property without what is inside of it."""
+    return {name: value for name, value in schema.items() if name not in ("properties", "additionalProperties")}
+
+
 class BotArguments:
     """Arguments of one bot tool: an object `parameters`; top-level names are read as if they were inside it."""
 
@@ -234,10 +239,11 @@ class BotArguments:
         properties = {name: self._property(name) for name in self.names}
         self.exact = _schema({"type": "object", "properties": properties, "additionalProperties": False})
         # What is listed is part of every conversation with a model, for many tools.
-        own = {name: properties[name] for name in described}
+        own = {name: _flat(properties[name]) for name in described}
         rest = ", ".join(name for name in self.names if name not in own)
         short: JsonObject = {"type": "object", "description": rest if about is None else about}
-        self.wire = _schema({**short, "properties": own} if own else short)
+        whole: JsonObject = {"type": "object", "properties": own, "additionalProperties": False}
+        self.wire = _schema(({**short, "properties": own} if own else short) if rest else whole)
 
     def _property(self, name: str) -> JsonObject:
         values = self._enums.get(name)
@@ -296,9 +302,8 @@ class BotArguments:
 
 _DECISIONS = ("expected_action", "reject", "skip", "reason")
 BOT_LEVEL = BotArguments((*_FORWARD, *sorted(name for names in OF_ACTION.values() for name in names)))
-CLOSE = BotArguments(
-    (*_DECISIONS, "request_key", *_ANYWHERE, "scope", "confirm", "delivery", "comment"), described=_DECISIONS
-)
+_CLOSING = (*_DECISIONS, "request_key", *_ANYWHERE, "scope", "confirm", "delivery", "comment")
+CLOSE = BotArguments(_CLOSING, described=_CLOSING)
 RESTART = BotArguments(("hard", *_ANYWHERE), described=("hard",))
 FIND = BotArguments(("query", *_ANYWHERE), described=("query",))
 DO = BotArguments(
