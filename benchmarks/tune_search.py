@@ -1,7 +1,7 @@
 """`make tune-search`: learns the weights of search on training parts, and prints them.
 
 ARGS="--sources DIR" names a directory with clones of HowieHwong/MetaTool and fairyshine/Seal-Tools from GitHub.
-What comes out goes into `Weights` in src/trysquare/search/index.py by hand. Nothing that is measured is read: see
+What comes out can go into `Weights` in src/trysquare/search/index.py, by hand. Nothing that is measured is read: see
 `search_training.py` for the split.
 """
 
