@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_shared_options
-from trysquare.cli.serve import PageOptions, Serving, free_port
+from trysquare.cli.page import PageOptions
+from trysquare.cli.serve import Serving, free_port
 from trysquare.cli.source import SOURCE, load_source
 from trysquare.cli.terminal import say, styled
 from trysquare.core.errors import InputRequired, ToolError

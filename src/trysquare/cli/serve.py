@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from trysquare.app import App, open_app
 from trysquare.cli.command import Command, collect_seldom, option
 from trysquare.cli.options import add_shared_options
+from trysquare.cli.page import PageOptions
 from trysquare.cli.source import SOURCE, load_source
 from trysquare.cli.terminal import count, safe_streams, say
 from trysquare.core.errors import ConfigurationError, TrysquareError
@@ -131,18 +132,6 @@ def _load_beside(http: str | bool) -> Loaded:
 def _address_settings(address: str) -> dict[str, tuple[str, Any]]:
     host, port = read_address(address)
     return {"http.host": ("--http", host), "http.port": ("--http", port)}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PageOptions:
-    """How to serve the console."""
-
-    path: str = "/"
-    """Where the link leads."""
-    opens: bool = False
-    """Whether to open a browser, where there is one."""
-    alone: int | None = None
-    """The port on this machine, for the console without an MCP endpoint."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -282,7 +271,7 @@ async def serve_http(loaded: Loaded, own: Toolset | None, *, how: Serving) -> No
             shows.append(partial(_print_start, app, http) if how.started is None else partial(how.started, app))
         pages = None
         if how.page is not None:
-            from trysquare.cli.console import open_page
+            from trysquare.cli.page import open_page
 
             pages, show = await stack.enter_async_context(open_page(app, loaded, http, how.page, toolset, options))
             shows.append(show)

@@ -20,15 +20,7 @@ from trysquare.core.untrusted import block, one_line
 LONGEST_TEXT = 200_000
 """Characters of one text on a page."""
 _COMPRESSED_FROM = 1_000
-PARTS = (
-    ("needs", "/", "Needs you"),
-    ("tools", "/tools", "Tools"),
-    ("servers", "/servers", "Servers"),
-    ("calls", "/calls", "Calls"),
-    ("bots", "/bots", "Bots"),
-    ("jobs", "/jobs", "Jobs"),
-    ("failures", "/failures", "Failures"),
-)
+PARTS = (("needs", "/", "Needs you"),)
 """The parts of the console: name, path and title."""
 
 
