@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx2
 import pytest
+
 from trysquare import Tools
 from trysquare.app import App, load_own_settings, open_app
 from trysquare.client import Client

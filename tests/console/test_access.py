@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+
+from tests.console.conftest import HTML, serving
 from trysquare import Consent, Tools
 from trysquare.core.context import Principal
 from trysquare.server import HttpOptions
-
-from tests.console.conftest import HTML, serving
 
 SCRIPT = "<script>document.title='owned'</script>"
 
@@ -119,14 +119,18 @@ async def test_what_callers_write_is_text(project: Path) -> None:
         """Delete a file."""
         return path
 
-    async with serving(project, tools) as site, site.browser() as browser, browser.watching() as changed:
-        async with site.client(name=SCRIPT) as client:
-            calling = asyncio.create_task(client.call_tool("delete", {"path": f"{SCRIPT}\u202e\x1b[31m"}))
-            [question] = await browser.questions(changed)
-            page = await browser.get("/")
-            assert SCRIPT not in page
-            assert page.count("&lt;script&gt;") >= 3
-            assert "\u202e" not in page
-            assert "\x1b" not in page
-            await browser.decide(question, "approve", SCRIPT)
-            await calling
+    async with (
+        serving(project, tools) as site,
+        site.browser() as browser,
+        browser.watching() as changed,
+        site.client(name=SCRIPT) as client,
+    ):
+        calling = asyncio.create_task(client.call_tool("delete", {"path": f"{SCRIPT}\u202e\x1b[31m"}))
+        [question] = await browser.questions(changed)
+        page = await browser.get("/")
+        assert SCRIPT not in page
+        assert page.count("&lt;script&gt;") >= 3
+        assert "\u202e" not in page
+        assert "\x1b" not in page
+        await browser.decide(question, "approve", SCRIPT)
+        await calling

@@ -8,9 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trysquare.console.assets import FOLDER
-
 from tests.console.conftest import HTML, serving
+from trysquare.console.assets import FOLDER
 
 FIRST_PAINT = 50_000
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trysquare import Consent, Tools, ToolError
-from trysquare.client import Client
-from trysquare.store import StoredApprovals
 
 from tests.console.conftest import Site, serving
+from trysquare import Consent, ToolError, Tools
+from trysquare.client import Client
+from trysquare.store import StoredApprovals
 
 VERSIONS = ("2025-11-25", "2026-07-28")
 
@@ -155,34 +155,42 @@ async def test_calls_of_one_tool_are_decided_together_and_others_are_not(project
         """Send a text."""
         return text
 
-    async with serving(project, tools) as site, site.browser() as browser, browser.watching() as changed:
-        async with site.client() as client:
-            calling = [asyncio.create_task(call(client, path)) for path in ("a", "b")]
-            sending = asyncio.create_task(client.call_tool("send", {"text": "hello"}))
-            questions = await browser.questions(changed, count=3)
-            mixed = [*(("question", each) for each in questions), ("choice", "approve")]
-            assert "not the same action" in (await browser.post("/needs/decide", mixed)).text
-            page = await browser.get("/")
-            assert 'data-testid="together"' in page
-            waiting = {each.id: each.text for each in await site.console.decisions.waiting()}
-            alike = [("question", each) for each in questions if waiting[each.partition(" ")[0]].startswith("Delete")]
-            await browser.post("/needs/decide", [*alike, ("choice", "approve")])
-            await asyncio.gather(*calling)
-            assert sorted(deleted) == ["a", "b"]
-            [left] = await browser.questions(changed)
-            await browser.decide(left, "approve")
-            assert (await sending).data == "hello"
+    async with (
+        serving(project, tools) as site,
+        site.browser() as browser,
+        browser.watching() as changed,
+        site.client() as client,
+    ):
+        calling = [asyncio.create_task(call(client, path)) for path in ("a", "b")]
+        sending = asyncio.create_task(client.call_tool("send", {"text": "hello"}))
+        questions = await browser.questions(changed, count=3)
+        mixed = [*(("question", each) for each in questions), ("choice", "approve")]
+        assert "not the same action" in (await browser.post("/needs/decide", mixed)).text
+        page = await browser.get("/")
+        assert 'data-testid="together"' in page
+        waiting = {each.id: each.text for each in await site.console.decisions.waiting()}
+        alike = [("question", each) for each in questions if waiting[each.partition(" ")[0]].startswith("Delete")]
+        await browser.post("/needs/decide", [*alike, ("choice", "approve")])
+        await asyncio.gather(*calling)
+        assert sorted(deleted) == ["a", "b"]
+        [left] = await browser.questions(changed)
+        await browser.decide(left, "approve")
+        assert (await sending).data == "hello"
 
 
 async def test_what_was_shown_is_what_is_decided(project: Path) -> None:
     tools, deleted = shop()
-    async with serving(project, tools) as site, site.browser() as browser, browser.watching() as changed:
-        async with site.client() as client:
-            calling = asyncio.create_task(call(client))
-            [question] = await browser.questions(changed)
-            name = question.partition(" ")[0]
-            assert "has changed" in await browser.decide(f"{name} {'0' * 64}", "approve")
-            assert deleted == []
-            await browser.decide(question, "refuse")
-            with pytest.raises(ToolError):
-                await calling
+    async with (
+        serving(project, tools) as site,
+        site.browser() as browser,
+        browser.watching() as changed,
+        site.client() as client,
+    ):
+        calling = asyncio.create_task(call(client))
+        [question] = await browser.questions(changed)
+        name = question.partition(" ")[0]
+        assert "has changed" in await browser.decide(f"{name} {'0' * 64}", "approve")
+        assert deleted == []
+        await browser.decide(question, "refuse")
+        with pytest.raises(ToolError):
+            await calling
