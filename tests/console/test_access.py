@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.console.conftest import HTML, serving
-from trysquare import Consent, Tools
-from trysquare.core.context import Principal
+from trysquare import Consent, Principal, Tools
 from trysquare.server import HttpOptions
 
 SCRIPT = "<script>document.title='owned'</script>"
