@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.extra_settings = _address_settings(arguments.http)
     if arguments.console and arguments.http is None:
         raise ConfigurationError(
-            "the console is a page, which only a server over HTTP has.",
+            "the console needs a server over HTTP.",
             where="--console",
             hint="Add --http, or run `trysquare console` beside it.",
         )

@@ -66,7 +66,7 @@ class Question:
             if choice.value == value:
                 return choice
         raise ToolError(
-            f"`{value[:60]}` is no answer to this question.",
+            f"This question cannot be answered with `{value[:60]}`.",
             code=ErrorCode.VALIDATION_INVALID_PARAM,
             instruction=f"Answer with {' or '.join(each.value for each in self.choices)}.",
         )
