@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise ConfigurationError(
             "the console needs a server over HTTP.",
             where="--console",
-            hint="Add --http, or run `trysquare console` beside it.",
+            hint="Add --http, or run `trysquare console`.",
         )
     page = PageOptions() if arguments.console else None
     serve = Serving(over_http=arguments.http is not None, reload=arguments.reload, page=page)
