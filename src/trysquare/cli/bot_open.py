@@ -14,8 +14,7 @@ from trysquare.bots.workflow.state_file import MAIN
 from trysquare.cli.command import option
 from trysquare.cli.options import JSON, add_place_options, load
 from trysquare.core.errors import ConfigurationError
-from trysquare.providers import bot_configs, open_states, state_file, workflow_store
-from trysquare.store import LazyApprovals
+from trysquare.providers import bot_configs, open_approvals, open_states, state_file, workflow_store
 from trysquare.store.lazy import LazyDatabase
 
 ABOUT_BOT = "the bot; required unless the configuration names exactly one"
@@ -39,7 +38,11 @@ def opened_bots(arguments: argparse.Namespace) -> Generator[list[LiveBot]]:
         open_store = partial(workflow_store, loaded.settings, states)
         # The working directory names the project.
         yield [
-            LiveBot(replace(config, project_named=True), open_store=open_store, approvals=LazyApprovals(state))
+            LiveBot(
+                replace(config, project_named=True),
+                open_store=open_store,
+                approvals=open_approvals(loaded.settings, loaded.origins, state),
+            )
             for config in configs
         ]
 

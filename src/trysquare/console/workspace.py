@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from trysquare.app import App
 from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import Toolset
-from trysquare.providers import Origins, approval_files, jobs_address
+from trysquare.providers import Origins, approval_files, jobs_address, project_approvers
 from trysquare.server import ServeOptions
 from trysquare.store import LazyDatabase, StoredApprovals, user_state
 
@@ -40,6 +40,7 @@ class Workspace:
             path: stack.enter_context(closing(LazyDatabase(path))) for path in approval_files(app.settings, origins)
         }
         self._jobs: JobReader | None = None
+        self._approvers = project_approvers(app.settings, origins)
 
     @property
     def project(self) -> Path:
@@ -53,7 +54,9 @@ class Workspace:
 
     def approvals(self) -> list[StoredApprovals]:
         """The approvals of every state file that exists."""
-        return [StoredApprovals(state) for path, state in self._states.items() if path.exists()]
+        approvers, strict = self._approvers, self.app.settings.strict
+        present = [state for path, state in self._states.items() if path.exists()]
+        return [StoredApprovals(state, approvers=approvers, strict=strict) for state in present]
 
     @cached_property
     def gateway(self) -> GatewayService | None:
