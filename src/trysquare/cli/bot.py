@@ -13,7 +13,6 @@ from typing import Any
 
 from trysquare.bots import check_bot, load_bot
 from trysquare.bots.artifacts import files_at
-from trysquare.bots.definition.check import other_documents
 from trysquare.bots.definition.folder import close_tool_name
 from trysquare.bots.definition.scaffold import write_new_bot
 from trysquare.bots.gates import Gates, ask_human
@@ -95,7 +94,6 @@ def _check(arguments: argparse.Namespace) -> int:
     definition = load_bot(arguments.folder)
     rules, explored = definition.all_rules, check_bot(definition)
     problems = [str(each) for each in (*(found for rule in rules for found in self_test(rule)), *explored.defects)]
-    problems += other_documents(definition)
     report: dict[str, Any] = {
         "bot": definition.name,
         "behaviors": [behavior.name for behavior in definition.behaviors],

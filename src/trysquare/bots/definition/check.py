@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from trysquare.bots.definition.model import BotDefinition
-from trysquare.bots.graph import problems_of
 from trysquare.bots.scanners.base import CommandScanner, Rule, ScannerFailed, Selected
 from trysquare.bots.scanners.runner import run_scanner, self_test
 from trysquare.bots.workflow import machine
@@ -272,26 +270,6 @@ def _trace(explored: _Explored, key: _Key) -> tuple[str, ...]:
         key, text = came
         steps.append(text)
     return tuple(reversed(steps))
-
-
-def other_documents(definition: BotDefinition) -> list[str]:
-    """Warnings for documents that are not story graphs, which cannot be built, rendered or validated yet."""
-    configs = [(behavior.name, each) for behavior in definition.behaviors for each in behavior.content.knowledge]
-    # Several templates may describe parts of one document; one valid story graph is enough.
-    graphs = {config.output for _, config in configs if _is_story_graph(config.template_text)}
-    return [
-        f"{config.file}: {config.output} of {behavior} is not a story graph (its template has no valid `epics`), so "
-        "it cannot be built, rendered or validated yet."
-        for behavior, config in configs
-        if config.output not in graphs
-    ]
-
-
-def _is_story_graph(template: str) -> bool:
-    try:
-        return not problems_of(json.loads(template))
-    except (ValueError, RecursionError):
-        return False
 
 
 def _never_clean(definition: BotDefinition) -> frozenset[Position]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from trysquare.bots.scanners.base import Severity, Target
+from trysquare.bots.documents.paths import compiled
+from trysquare.bots.scanners.base import PATH, Severity, Target
 from trysquare.bots.scanners.kinds import checked_expression, checked_schema
 from trysquare.bots.workflow.machine import JumpPolicy, Policy
 
@@ -23,8 +25,21 @@ def _relative(value: str) -> str:
     return value
 
 
+def _many(value: str) -> str:
+    name = PurePosixPath(value).name
+    if value.count("*") > 1 or ("*" in value and "*" not in name):
+        raise ValueError(f"`{value}`: only the name of the file may have a `*`, and only one")
+    return value
+
+
+def _path(value: str) -> str:
+    compiled(value)
+    return value
+
+
 Texts = Annotated[list[str], BeforeValidator(_as_list)]
 Inside = Annotated[str, Field(min_length=1, max_length=400), AfterValidator(_relative)]
+Output = Annotated[Inside, AfterValidator(_many)]
 Words = Annotated[str, Field(min_length=1)]
 
 
@@ -150,8 +165,20 @@ class KnowledgeFile(Closed):
     name: Words
     description: str = ""
     path: Inside = "."
-    template: Inside
-    output: Inside
+    type: Words | None = None
+    template: Inside | None = None
+    schema_: Annotated[Inside | None, Field(alias="schema")] = None
+    output: Output
+    required: bool = True
+
+    @model_validator(mode="after")
+    def _some_shape(self) -> KnowledgeFile:
+        if self.template is None and self.schema_ is None:
+            raise ValueError("set `template`, `schema` or both")
+        return self
+
+
+_FILLED = re.compile(r"\{\{[A-Za-z_][\w.-]*\}\}")
 
 
 class RenderFile(Closed):
@@ -160,15 +187,24 @@ class RenderFile(Closed):
     name: Words
     description: str = ""
     path: Inside = "."
-    input: Inside
-    output: Inside
+    input: Output
+    output: Output
+    each: Annotated[str, AfterValidator(_path)] | None = None
+    type: Words | None = None
     template: Inside | None = None
-    builder: Literal["story_map_svg", "story_map_html"] | None = None
+    builder: Words | None = None
+    provided: bool = False
 
     @model_validator(mode="after")
     def _one_maker(self) -> RenderFile:
         if (self.template is None) == (self.builder is None):
             raise ValueError("set either `template` or `builder`")
+        if "*" in self.output and "*" not in self.input:
+            raise ValueError("`output` has `*`, and `input` has not")
+        if bool(_FILLED.search(self.output)) != (self.each is not None) or "{{" in _FILLED.sub("", self.output):
+            raise ValueError("`each` needs an `output` such as `{{name}}.md`, and the other way round")
+        if self.each is not None and (self.builder is not None or "*" in self.output):
+            raise ValueError("`each` needs a `template`, and no `*` in `output`")
         return self
 
 
@@ -186,14 +222,20 @@ class ExamplesEntry(Open):
     examples: list[Any] = []
 
 
-_KINDS = ("graph", "epic", "sub_epic", "story", "increment", "criterion", "scenario", "step", "file")
+_KIND = re.compile(r"([a-z][a-z_]*)(?:\.([A-Za-z_][\w-]*))?")
 
 
 def _target(value: Any) -> Target:
-    kind, _, field = value.partition(".") if isinstance(value, str) else ("", "", "")
-    if kind not in _KINDS:
-        raise ValueError(f"`{value}` is not one of {', '.join(_KINDS)}, nor one of them with `.field`")
-    return Target(kind=kind, field=field or None)
+    text = value if isinstance(value, str) else ""
+    if text.startswith("$"):
+        compiled(text)
+        return Target(kind=PATH, field=text)
+    found = _KIND.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f"`{value}` is neither `file`, a JSONPath such as `$.items[*].name`, nor a node such as `story.name`"
+        )
+    return Target(kind=found[1], field=found[2])
 
 
 AppliesTo = Annotated[Target, BeforeValidator(_target)]
@@ -202,6 +244,7 @@ AppliesTo = Annotated[Target, BeforeValidator(_target)]
 class ScannerEntry(Closed):
     message: str = ""
     applies_to: AppliesTo
+    document: str | None = None
     files: Texts = []
 
 

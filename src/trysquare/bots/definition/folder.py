@@ -87,7 +87,7 @@ def tool_names(bot: str, behaviors: Iterable[str], actions: Iterable[str]) -> It
 
 MAX_FILES = 5_000
 MAX_FILE = 1_000_000
-TREES = ("behaviors", "base_actions", "rules", "config")
+TREES = ("behaviors", "base_actions", "rules", "config", "templates", "types", "scanners")
 TOP_FILES = ("bot_config.json", "instructions.json", "trigger_words.json")
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -110,8 +110,10 @@ class BotFolder:
     missing: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
 
-    def error(self, path: str, message: str, *, hint: str) -> ConfigurationError:
-        return ConfigurationError(message, where=self.location(path), hint=hint)
+    def error(self, path: str, message: str, *, hint: str, key: str | None = None) -> ConfigurationError:
+        """An error of a file, at the line of a key or a value where that is unambiguous."""
+        line = "" if key is None or path not in self.files else _line_of(self.text(path), key)
+        return ConfigurationError(message, where=f"{self.location(path)}{line}", hint=hint)
 
     def location(self, path: str) -> str:
         return f"{self.root}/{path}"

@@ -20,11 +20,12 @@ from trysquare.bots.definition.folder import (
     clean_name,
     is_name,
     nearest,
-    parse_json,
     read_bot_folder,
     tool_name,
     tool_names,
 )
+from trysquare.bots.definition.types import STORY_GRAPH, document_type, page_template, resolve_types
+from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.scanners import base as scanners
 from trysquare.bots.scanners.kinds import callable_problem
 from trysquare.bots.workflow.machine import Position
@@ -39,6 +40,8 @@ def load_rules(folder: BotFolder, path: str) -> tuple[scanners.Rule, ...]:
 
 def _load_rule(folder: BotFolder, path: str, name: str) -> scanners.Rule:
     file = folder.read(path, schema.RuleFile)
+    if file.scanner is not None:
+        _check_target(folder, path, file.scanner.applies_to.kind)
     scanner = _scanner(file.scanner, file.description, folder.location(path)) if file.scanner else None
     if scanner is not None:
         # Without examples the scanner cannot be tested.
@@ -55,10 +58,20 @@ def _load_rule(folder: BotFolder, path: str, name: str) -> scanners.Rule:
     )
 
 
+def _check_target(folder: BotFolder, path: str, kind: str) -> None:
+    known = (scanners.FILE, *StoryGraph.targets)
+    if kind not in (*known, scanners.PATH):
+        hint = f"{nearest(kind, known)} A JSONPath such as `$.items[*].name` selects in any document."
+        raise folder.error(
+            path, f"`applies_to`: `{kind}` is not one of {', '.join(known)}.", hint=hint, key="applies_to"
+        )
+
+
 def _scanner(
     entry: schema.RegexEntry | schema.SchemaEntry | schema.PythonEntry | schema.CommandEntry, default: str, where: str
 ) -> scanners.Scanner:
-    message, target, files = entry.message or default, entry.applies_to, tuple(entry.files)
+    message, files = entry.message or default, tuple(entry.files)
+    target = replace(entry.applies_to, document=entry.document)
     match entry:
         case schema.RegexEntry(pattern=pattern, match=match, ignore_case=ignore_case):
             return scanners.RegexScanner(
@@ -203,32 +216,46 @@ def _configs(folder: BotFolder, path: str | None, prefix: str) -> list[Named]:
 
 def _knowledge(folder: BotFolder, at: Named) -> model.KnowledgeConfig:
     file = folder.read(at.path, schema.KnowledgeFile)
-    template = _template(folder, at, file.template)
-    text = folder.text(template)
-    parse_json(text, where=folder.location(template))
+    output = _joined(file.path, file.output)
+    template = _template(folder, at, file.template) if file.template else None
+    schema_file = _template(folder, at, file.schema_, what="schema") if file.schema_ else None
     return model.KnowledgeConfig(
         name=file.name,
         file=at.path,
         description=file.description,
-        output=_joined(file.path, file.output),
+        output=output,
         template=template,
-        template_text=text,
+        template_text=folder.text(template) if template else None,
+        type=document_type(folder, at.path, file.type, output, template=template, schema_file=schema_file),
+        declared=file.type is not None,
+        schema_file=schema_file,
+        required=file.required,
     )
 
 
 def _render(folder: BotFolder, at: Named) -> model.RenderConfig:
     file = folder.read(at.path, schema.RenderFile)
     template = _template(folder, at, file.template) if file.template else None
+    text = page_template(folder, template) if template else None
+    source = _joined(file.path, file.input)
     return model.RenderConfig(
         name=file.name,
         file=at.path,
         description=file.description,
-        input=_joined(file.path, file.input),
+        input=source,
         output=_joined(file.path, file.output),
         template=template,
-        template_text=folder.text(template) if template else None,
+        template_text=text,
         builder=file.builder,
+        each=file.each,
+        type=document_type(folder, at.path, file.type or _built_by(file.builder), source),
+        provided=file.provided,
     )
+
+
+def _built_by(builder: str | None) -> str | None:
+    """The type of an input that nothing declares, by the builder that reads it."""
+    return STORY_GRAPH if builder in StoryGraph.builders else None
 
 
 def _distinct(folder: BotFolder, renders: tuple[model.RenderConfig, ...]) -> tuple[model.RenderConfig, ...]:
@@ -260,14 +287,16 @@ def _synchronize(folder: BotFolder, at: Named, renders: tuple[model.RenderConfig
     )
 
 
-def _template(folder: BotFolder, at: Named, name: str) -> str:
-    """The path of the template of a config: in its folder, or in `templates` below it."""
+def _template(folder: BotFolder, at: Named, name: str, *, what: str = "template") -> str:
+    """The path of the template or schema of a config: in its folder, or in `templates` below it."""
     parent = at.path.rpartition("/")[0]
     paths = (_joined(parent, name), _joined(f"{parent}/templates", name))
     found = next((path for path in paths if path in folder.files), None)
     if found is None:
         raise folder.error(
-            at.path, f"Template `{name}` not found.", hint=f"Put it at {paths[0]} or {paths[1]}, or correct `template`."
+            at.path,
+            f"{what.capitalize()} `{name}` not found.",
+            hint=f"Put it at {paths[0]} or {paths[1]}, or correct `{what}`.",
         )
     return found
 
@@ -291,6 +320,7 @@ def load_bot(root: Path) -> model.BotDefinition:
     folders = _choose_behaviors(folder, config, config_path)
     _check_tools(folder, config_path, name, folders, actions)
     behaviors = tuple(load_behavior(folder, at, [action.name for action in actions]) for at in folders)
+    behaviors = resolve_types(folder, behaviors)
     _note_unbuilt(folder, behaviors)
     return model.BotDefinition(
         name=name,
@@ -497,7 +527,7 @@ def _note_unbuilt(folder: BotFolder, behaviors: Sequence[model.BehaviorDefinitio
         f"{render.file}: no behavior builds its input `{render.input}`."
         for behavior in behaviors
         for render in behavior.content.renders
-        if render.input not in built
+        if render.input not in built and not render.provided
     )
 
 
