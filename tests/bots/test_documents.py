@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.bots.incident_bot import CONTENT, INCIDENT, PAGE, SCHEMA, write_incident_bot
 from tests.bots.served_bots import BotClient, served
 from tests.support import size
+from trysquare import ConfigurationError
 from trysquare.bots import load_bot
 from trysquare.bots.documents.base import DocumentType
 from trysquare.bots.documents.formats import DocumentError, parse, read_markdown
@@ -22,7 +23,6 @@ from trysquare.bots.graph import line_numbers
 from trysquare.bots.rendered import synchronize
 from trysquare.bots.rendering.carried import not_carried
 from trysquare.bots.rendering.mustache import render_template
-from trysquare.core.errors import ConfigurationError
 from trysquare.files.yaml import read_yaml
 
 MANY = settings(max_examples=size(60, 500), deadline=None)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from trysquare.bots.documents.formats import RepeatedKeyError, without_repeats
 from trysquare.core.errors import ConfigurationError, NotFound, ToolError
 from trysquare.files.root import DirectoryRoot
 
@@ -216,14 +217,14 @@ def _paths(directory: DirectoryRoot) -> Iterator[str]:
 def parse_json(text: str, *, where: str) -> Any:
     """Parse strict JSON, without duplicate keys and NaN."""
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        return json.loads(text, object_pairs_hook=without_repeats, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise ConfigurationError(
             f"This is not JSON: {error.msg} (column {error.colno}).",
             where=f"{where}:{error.lineno}",
             hint="Check this line and the one before it.",
         ) from None
-    except _DuplicateKeyError as error:
+    except RepeatedKeyError as error:
         raise ConfigurationError(
             f"Duplicate key `{error.args[0]}` in one object.",
             where=f"{where}{_line_of(text, error.args[0], last=True)}",
@@ -231,18 +232,6 @@ def parse_json(text: str, *, where: str) -> Any:
         ) from None
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"This is not JSON: {error}.", where=where) from None
-
-
-class _DuplicateKeyError(Exception):
-    """An object has a key twice; the argument is the key."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _DuplicateKeyError(next(key for key in keys if keys.count(key) > 1))
-    return made
 
 
 def _refuse(constant: str) -> Any:

@@ -53,24 +53,25 @@ def dump(form: str, value: Any, text: str) -> str:
     return made
 
 
-class _TwiceError(Exception):
+class RepeatedKeyError(Exception):
     """An object has a key twice; the argument is the key."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of its pairs, as a hook of `json.loads`; raises `RepeatedKeyError`."""
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
-        raise _TwiceError(next(name for name in names if names.count(name) > 1))
+        raise RepeatedKeyError(next(name for name in names if names.count(name) > 1))
     return made
 
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_unique)
+        return json.loads(text, object_pairs_hook=without_repeats)
     except json.JSONDecodeError as error:
         raise DocumentError(f"this is not JSON: {error.msg}", error.lineno) from None
-    except _TwiceError as error:
+    except RepeatedKeyError as error:
         name = str(error.args[0])
         at = text.rfind(json.dumps(name, ensure_ascii=False))
         raise DocumentError(f"the key `{name}` is there twice", text.count("\n", 0, max(at, 0)) + 1) from None
