@@ -78,12 +78,11 @@ ACTIONS = """\
 - [{{#done}}x{{/done}}{{^done}} {{/done}}] {{id}}: {{what}}{{#owner}} ({{owner}}){{/owner}}
 {{/actions}}
 """
+ACTION_NAMES = ("1_build_knowledge", "2_render_output", "3_synchronize_output", "4_validate_rules")
 FILES: dict[str, Any] = {
     "bot_config.json": {"name": "incident_bot"},
-    **{
-        f"base_actions/{name}/action_config.json": {"workflow": True}
-        for name in ("1_build_knowledge", "2_render_output", "3_synchronize_output", "4_validate_rules")
-    },
+    **{f"base_actions/{name}/action_config.json": {"workflow": True} for name in ACTION_NAMES},
+    **{f"base_actions/{name}/instructions.json": {"instructions": ["Do it, and show it."]} for name in ACTION_NAMES},
     f"{CONTENT}/1_knowledge_graph/build_incident.json": {
         "name": "incident",
         "path": "docs",

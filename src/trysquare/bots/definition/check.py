@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal, TypeAlias
 
+from trysquare.bots.definition.findings import Finding
+from trysquare.bots.definition.folder import line_of, read_bot_folder
+from trysquare.bots.definition.loader import load_folder
 from trysquare.bots.definition.model import BotDefinition
+from trysquare.bots.definition.review import review
 from trysquare.bots.scanners.base import CommandScanner, Rule, ScannerFailed, Selected
 from trysquare.bots.scanners.runner import run_scanner, self_test
 from trysquare.bots.workflow import machine
@@ -25,6 +30,32 @@ def require_sound_rules(definition: BotDefinition) -> None:
             where=f"{definition.root}/{problems[0].file}",
             hint=f"Fix the scanner or the example.{more}",
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BotCheck:
+    """Everything that is wrong with a bot's folder; without a definition, nothing of it can be loaded."""
+
+    definition: BotDefinition | None
+    findings: tuple[Finding, ...]
+    workflow: WorkflowCheck | None = None
+
+
+def check_folder(root: Path) -> BotCheck:
+    """Find all mistakes of a bot at once: in its files, its rules and templates, and its workflow."""
+    folder = read_bot_folder(root)
+    definition = load_folder(folder)
+    if definition is None:
+        return BotCheck(definition=None, findings=tuple(folder.findings))
+    found = [*folder.findings, *review(definition, folder)]
+    # What cannot be loaded may be what is missing for the workflow.
+    explored = None if folder.errors else check_bot(definition)
+    for defect in () if explored is None else explored.defects:
+        remedy = f"Change the gates of {defect.position}, or the jumps."
+        config = next((path for path in folder.files if path.endswith("bot_config.json")), "bot_config.json")
+        line = line_of(folder.text(config), defect.position.action)
+        found.append(Finding(code=defect.kind, file=config, line=line, message=str(defect), remedy=remedy))
+    return BotCheck(definition=definition, findings=tuple(dict.fromkeys(found)), workflow=explored)
 
 
 MAX_STATES = 60_000

@@ -11,9 +11,12 @@ from typing import Any
 
 from trysquare.bots.definition.folder import ToolName, clean_name, tool_names
 from trysquare.bots.documents.base import DocumentType
+from trysquare.bots.documents.paths import schema_at
+from trysquare.bots.documents.shapes import properties_of
 from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.scanners.base import Rule
 from trysquare.bots.workflow.machine import PROOF, Jump, JumpPolicy, Plan, Policy, Position, Strength
+from trysquare.core.json import JsonObject
 
 DEFAULT_BUDGET = 6_000
 _JUMPS: tuple[Jump, ...] = ("ahead", "reopened")
@@ -129,6 +132,26 @@ class RenderConfig:
     def outputs(self) -> str:
         """The path of the output, with `*` for what the items fill in."""
         return re.sub(r"\*?\{\{[^{}]*\}\}\*?", "*", self.output) if self.each is not None else self.output
+
+    def seen_schema(self) -> tuple[JsonObject, ...] | None:
+        """Schemas of what the template sees: the document, then the item of `each`; None if nothing tells."""
+        whole = self.type.view_schema()
+        if whole is None:
+            return None
+        if "*" in self.input:
+            named = {"file": {"type": "string"}, "stem": {"type": "string"}}
+            whole = {**whole, "properties": {**whole.get("properties", {}), **named}}
+            if "*" not in self.output and self.each is None:
+                listed = {"documents": {"type": "array", "items": whole}}
+                return ({"type": "object", "properties": listed, "$defs": whole.get("$defs", {})},)
+        if self.each is None:
+            return (whole,)
+        item = schema_at(self.each, whole)
+        known = properties_of(item, whole) if item is not None else None
+        inner: JsonObject = (
+            {} if known is None else {"type": "object", "properties": {**known, "number": {}, "value": {}}}
+        )
+        return (whole, inner)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

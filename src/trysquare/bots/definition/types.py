@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from trysquare.bots.definition import model
+from trysquare.bots.definition.findings import DefinitionError
 from trysquare.bots.definition.folder import BotFolder, nearest, parse_json
 from trysquare.bots.documents.base import ENDINGS, DocumentType, Format
 from trysquare.bots.documents.formats import DocumentError, parse
@@ -15,7 +16,7 @@ from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.graph import problems_of
 from trysquare.bots.rendering.mustache import TemplateError, expand_partials, partials_of, template_problems
 from trysquare.bots.scanners.kinds import checked_schema
-from trysquare.core.errors import ConfigurationError, ToolError
+from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
 
 STORY_GRAPH = "story_graph"
@@ -35,8 +36,9 @@ def document_type(
 ) -> DocumentType:
     """The type of a document: the one that the config names, a story graph by its template, or by the file's ending."""
     form = _format(folder, where, named, path)
-    shape = None if template is None else _shape(folder, template, form)
-    schema = None if schema_file is None else _schema(folder, schema_file)
+    # Each is read by itself, so that a mistake in one does not hide those of the other.
+    shape = None if template is None else folder.attempt(lambda: _shape(folder, template, form), None)
+    schema = None if schema_file is None else folder.attempt(lambda: _schema(folder, schema_file), None)
     if named == STORY_GRAPH or (named is None and schema is None and form == "json" and _is_graph(shape)):
         return StoryGraph(shape=shape)
     return DocumentType(name=form, format=form, schema=schema, shape=shape)
@@ -47,13 +49,16 @@ def _format(folder: BotFolder, where: str, named: str | None, path: str) -> Form
         return "json"
     if named is not None:
         if named not in _FORMATS:
-            raise folder.error(where, f"Unknown `type` `{named}`.", hint=nearest(named, (*_FORMATS, STORY_GRAPH)))
+            hint = nearest(named, (*_FORMATS, STORY_GRAPH))
+            raise folder.error(where, f"Unknown `type` `{named}`.", hint=hint, key="type", code="unknown_name")
         return _FORMATS[named]
     ending = PurePosixPath(path).suffix
     if ending not in ENDINGS:
         raise folder.error(
             where,
             f"The format of `{path}` is unknown.",
+            key="output",
+            code="unknown_format",
             hint=f"End it in {', '.join(ENDINGS)}, or set `type` to {', '.join(_FORMATS)}.",
         )
     return ENDINGS[ending]
@@ -66,7 +71,8 @@ def _shape(folder: BotFolder, template: str, form: Format) -> Any:
     try:
         return parse(form, text)
     except DocumentError as error:
-        raise ConfigurationError(f"{_sentence(error)}.", where=f"{folder.location(template)}:{error.line}") from None
+        where = f"{folder.location(template)}:{error.line}"
+        raise DefinitionError(f"{_sentence(error)}.", code="not_parsed", where=where) from None
 
 
 def _sentence(error: Exception) -> str:
@@ -84,7 +90,7 @@ def _schema(folder: BotFolder, path: str) -> JsonObject:
             raise ValueError("a JSON Schema is an object")
         return checked_schema(found)  # pyright: ignore[reportUnknownArgumentType]
     except ValueError as error:
-        raise folder.error(path, f"{_sentence(error)}.", hint="Correct the schema.") from None
+        raise folder.error(path, f"{_sentence(error)}.", hint="Correct the schema.", code="invalid_schema") from None
 
 
 def _is_graph(shape: Any) -> bool:
@@ -95,33 +101,43 @@ def _is_graph(shape: Any) -> bool:
 
 
 def page_template(folder: BotFolder, path: str) -> str:
-    """The text of a page's template, with its partials in their places. The first mistake is raised."""
+    """The text of a page's template, with its partials in their places; every mistake is reported."""
     text, partials = folder.text(path), dict[str, str]()
+    before = len(folder.errors)
     _collect(folder, path, text, partials, ())
+    if len(folder.errors) > before:
+        return ""
     try:
         return expand_partials(text, partials)
     except TemplateError as error:
-        raise folder.error(path, error.message, hint="Shorten it, or end the chain of partials.") from None
+        hint = "Shorten it, or end the chain of partials."
+        raise folder.error(path, error.message, hint=hint, code="invalid_template") from None
 
 
 def _collect(folder: BotFolder, path: str, text: str, partials: dict[str, str], above: tuple[str, ...]) -> None:
     for problem in template_problems(text):
         message = f"{problem.message[:1].upper()}{problem.message[1:]}."
-        raise ConfigurationError(message, where=f"{folder.location(path)}:{problem.line}", hint="Correct the template.")
+        _report(folder, path, problem.line, message, "Correct the template.", "invalid_template")
     for name, line in partials_of(text):
-        where = f"{folder.location(path)}:{line}"
         found = _partial(folder, path, name)
         if found is None:
-            known = sorted(PurePosixPath(each).name for each in folder.files if f"/{_PARTIALS}/" in f"/{each}")
+            known = [PurePosixPath(each).stem for each in folder.files if f"/{_PARTIALS}/" in f"/{each}"]
             hint = (
                 f"Put it beside the template, or into {_PARTIALS}/ of the bot. {nearest(name, known) if known else ''}"
             )
-            raise ConfigurationError(f"Unknown partial `{name}`.", where=where, hint=hint.strip())
-        if found in above or found == path:
-            raise ConfigurationError(f"The partial `{name}` includes itself.", where=where, hint="End the chain.")
-        if name not in partials:
+            _report(folder, path, line, f"Unknown partial `{name}`.", hint.strip(), "unknown_partial")
+        elif found in above or found == path:
+            _report(folder, path, line, f"The partial `{name}` includes itself.", "End the chain.", "invalid_template")
+        elif name not in partials:
             partials[name] = folder.text(found)
             _collect(folder, found, partials[name], partials, (*above, path))
+
+
+def _report(folder: BotFolder, path: str, line: int, message: str, hint: str, code: str) -> None:
+    error = DefinitionError(message, code=code, where=f"{folder.location(path)}:{line}", hint=hint)
+    # A partial, or a template of several behaviors, is read more than once.
+    if str(error) not in map(str, folder.errors):
+        folder.report(error)
 
 
 def _partial(folder: BotFolder, path: str, name: str) -> str | None:
@@ -166,5 +182,6 @@ def _with_type(
     if render.builder is not None and render.builder not in kind.builders:
         known = kind.builders
         hint = nearest(render.builder, known) if known else f"The type {kind.name} has none; use a `template`."
-        raise folder.error(render.file, f"Unknown `builder` `{render.builder}`.", hint=hint)
+        message = f"Unknown `builder` `{render.builder}`."
+        folder.report(folder.error(render.file, message, hint=hint, key="builder", code="unknown_name"))
     return replace(render, type=kind)

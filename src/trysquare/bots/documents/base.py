@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from trysquare.bots.documents import formats
 from trysquare.bots.documents.edits import Edits, Merged, Pointer, Problem
 from trysquare.bots.documents.merge import merge_records
-from trysquare.bots.documents.shapes import names_of, schema_problems, shape_problems
+from trysquare.bots.documents.shapes import MARKDOWN_SCHEMA, filled, names_of, schema_problems, shape_problems
 from trysquare.bots.graph import digest_of
 from trysquare.bots.rendering.template import Record
 from trysquare.core.json import JsonObject
@@ -100,16 +100,24 @@ class DocumentType:
         """The parts of a scope, or None where the type has no names to scope by."""
         return None
 
+    def value_schema(self) -> JsonObject | None:
+        """A schema of the value, by which `bot check` finds unknown names; None if nothing tells."""
+        if self.format == "markdown":
+            return MARKDOWN_SCHEMA
+        return self.schema if self.schema is not None else names_of(self.shape)
+
     def view(self, value: Any) -> JsonObject:
-        """What a template sees."""
-        return value if isinstance(value, dict) else {"items": value}  # pyright: ignore[reportUnknownVariableType]
+        """What a template sees. Names that a schema knows and an item lacks are empty, and not those around it."""
+        schema = self.value_schema()
+        seen = value if schema is None else filled(value, schema, schema)
+        return seen if isinstance(seen, dict) else {"items": seen}  # pyright: ignore[reportUnknownVariableType]
 
     def view_schema(self) -> JsonObject | None:
-        """A schema of what a template sees, by which `bot check` finds unknown names; None if nothing tells."""
-        known = self.schema if self.schema is not None else names_of(self.shape)
+        """A schema of what a template sees."""
+        known = self.value_schema()
         if known is None or known.get("type") == "object" or "properties" in known:
             return known
-        return {"type": "object", "properties": {"items": known}, "additionalProperties": False}
+        return {"type": "object", "properties": {"items": known}, "$defs": known.get("$defs", {})}
 
     def build(self, builder: str, value: Any) -> str:
         """The output of one of `builders`."""

@@ -47,18 +47,27 @@ def select_path(path: str, value: Any) -> Iterator[tuple[Pointer, Any, str]]:
 
 def unknown_name(path: str, schema: JsonObject) -> str | None:
     """The first name of a path that a schema does not know; None where it knows all of them, or cannot tell."""
+    return _follow(path, schema)[1]
+
+
+def schema_at(path: str, schema: JsonObject) -> Any:
+    """The schema of what a path selects; None where nothing tells."""
+    return _follow(path, schema)[0]
+
+
+def _follow(path: str, schema: JsonObject) -> tuple[Any, str | None]:
     level: Any = schema
     for segment in compiled(path).segments:
         if type(segment).__name__ != "JSONPathChildSegment" or len(segment.selectors) != 1:
-            return None
+            return None, None
         name = getattr(segment.selectors[0], "name", None)
         if not isinstance(name, str):
             level = items_of(level, schema)
             continue
         known = properties_of(level, schema)
         if known is None:
-            return None
+            return None, None
         if name not in known:
-            return name
+            return None, name
         level = known[name]
-    return None
+    return level, None

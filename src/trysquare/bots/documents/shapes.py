@@ -153,3 +153,45 @@ def _resolved(schema: Any, whole: JsonObject, depth: int) -> Iterator[Mapping[st
         given = keys.get(name)
         for each in cast("list[Any]", given) if isinstance(given, list) else [given]:
             yield from _resolved(each, whole, depth + 1)
+
+
+_TEXT: JsonObject = {"type": "string"}
+MARKDOWN_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "front_matter": {},
+        "title": _TEXT,
+        "text": _TEXT,
+        "sections": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "heading": _TEXT,
+                    "level": {"type": "number"},
+                    "text": _TEXT,
+                    "items": {
+                        "type": "array",
+                        "items": {"type": "object", "properties": {"text": _TEXT, "done": {"type": "boolean"}}},
+                    },
+                },
+            },
+        },
+    },
+}
+"""The value of every Markdown document."""
+
+
+def filled(value: Any, schema: Any, whole: JsonObject) -> Any:
+    """A value in which every object has the names that its schema knows."""
+    if isinstance(value, list):
+        inner = items_of(schema, whole)
+        return [filled(each, inner, whole) for each in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    known = properties_of(schema, whole) or {}
+    given = cast(JsonObject, value)
+    return {
+        **{name: filled(each, known.get(name), whole) for name, each in given.items()},
+        **{name: None for name in known if name not in given},
+    }

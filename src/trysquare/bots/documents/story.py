@@ -57,6 +57,9 @@ class StoryGraph(DocumentType):
             unknown=tuple(f"{kind} `{name}`" for kind, name in given if (kind, name) not in known),
         )
 
+    def value_schema(self) -> JsonObject:
+        return GRAPH_SCHEMA
+
     def view(self, value: Any) -> JsonObject:
         return view_of(value)
 
