@@ -11,7 +11,7 @@ from trysquare.bots import load_bot
 from trysquare.bots.artifacts import files_at
 from trysquare.bots.definition.check import check_folder
 from trysquare.bots.definition.folder import close_tool_name
-from trysquare.bots.definition.scaffold import write_new_bot
+from trysquare.bots.definition.scaffold import TEMPLATES, write_new_bot
 from trysquare.bots.gates import Gates, ask_human
 from trysquare.bots.parameters import CLOSE
 from trysquare.bots.projects import BotProject, LiveBot
@@ -46,7 +46,7 @@ from trysquare.core.json import JsonObject
 
 def _new(arguments: argparse.Namespace) -> None:
     folder = arguments.into / arguments.name
-    files = write_new_bot(folder, arguments.name)
+    files = write_new_bot(folder, arguments.name, arguments.template)
     tools = len(load_bot(folder).tool_names())
     if arguments.json:
         print_json({"folder": str(folder), "files": files, "tools": tools})
@@ -341,6 +341,7 @@ async def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bo
 
 _NEW = (
     option("name", metavar="NAME", help="name of the bot: lower-case letters, digits and underscores"),
+    option("--template", choices=TEMPLATES, help="a small bot to start from (default: story maps in two behaviors)"),
     option("--into", metavar="FOLDER", type=Path, default=Path(), help="parent of the bot's directory"),
     JSON,
 )
@@ -376,8 +377,8 @@ COMMAND = Command(
             _NEW,
             "write a small working bot to start from",
             examples=(
-                "trysquare bot new release",
-                "trysquare bot new release --into bots",
+                "trysquare bot new release --template release",
+                "trysquare bot new my_bot --into bots",
             ),
         ),
         "check": Command(

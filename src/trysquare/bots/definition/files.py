@@ -77,6 +77,15 @@ class ActionConfig(GateKeys):
     next_action: str | None = None
 
 
+class ActionEntry(GateKeys):
+    """An action in `actions` of `bot_config.json`, in place of a folder in `base_actions`."""
+
+    workflow: bool = True
+    description: str = ""
+    instructions: Texts = []
+    trigger_patterns: Texts = []
+
+
 class JumpKeys(Closed):
     """What happens when an action is opened out of order."""
 
@@ -94,6 +103,8 @@ class BotConfig(Closed):
     jumps: JumpKeys = JumpKeys()
     proof: bool = False
     budget_tokens: Annotated[int, Field(ge=200, le=200_000)] | None = None
+    actions: dict[str, ActionEntry] | None = None
+    """The actions in their order, for a bot without `base_actions`."""
     gates: dict[str, GateKeys] = {}
     teams: dict[str, Names] = {}
     """Names for groups of principals; `@name` stands for them in `assignees` and `reviewers`."""
@@ -199,6 +210,8 @@ class RenderFile(Closed):
     template: Inside | None = None
     builder: Words | None = None
     provided: bool = False
+    synchronize: bool = False
+    """Whether edits of the page are carried back, as with a `synchronize_*.json`."""
 
     @model_validator(mode="after")
     def _one_maker(self) -> RenderFile:

@@ -220,7 +220,12 @@ def _content(folder: BotFolder, path: str | None) -> model.Content:
         renders=_distinct(folder, renders),
         render_instructions=_instructions(folder, render),
         synchronizations=tuple(
-            folder.each(_configs(folder, synchronize, "synchronize_"), lambda each: _synchronize(folder, each, renders))
+            (
+                *(_carried(each) for each in renders if each.synchronize),
+                *folder.each(
+                    _configs(folder, synchronize, "synchronize_"), lambda each: _synchronize(folder, each, renders)
+                ),
+            )
         ),
         synchronize_instructions=_instructions(folder, synchronize),
     )
@@ -276,6 +281,14 @@ def _render(folder: BotFolder, at: Named) -> model.RenderConfig:
         each=file.each,
         type=document_type(folder, at.path, file.type or _built_by(file.builder), source),
         provided=file.provided,
+        synchronize=file.synchronize,
+    )
+
+
+def _carried(render: model.RenderConfig) -> model.SynchronizeConfig:
+    """The synchronization that a render config asks for itself."""
+    return model.SynchronizeConfig(
+        name=render.name, file=render.file, render=render.name, input=render.output, output=render.input
     )
 
 
@@ -370,7 +383,7 @@ def _load(folder: BotFolder) -> model.BotDefinition:
     texts = folder.read_optional("instructions.json", schema.InstructionsFile)
     triggers = folder.read_optional("trigger_words.json", schema.TriggerFile)
     name = folder.attempt(lambda: _bot_name(folder, config, config_path), "bot")
-    actions = _load_actions(folder, config)
+    actions = _load_actions(folder, config, config_path)
     folders = _choose_behaviors(folder, config, config_path)
     _check_tools(folder, config_path, name, folders, actions)
     behaviors = tuple(load_behavior(folder, at, [action.name for action in actions]) for at in folders)
@@ -420,7 +433,9 @@ def _bot_name(folder: BotFolder, config: schema.BotConfig, config_path: str) -> 
     return name
 
 
-def _load_actions(folder: BotFolder, config: schema.BotConfig) -> list[model.ActionDefinition]:
+def _load_actions(folder: BotFolder, config: schema.BotConfig, config_path: str) -> list[model.ActionDefinition]:
+    if config.actions is not None:
+        return _listed_actions(folder, config, config.actions, config_path)
     folders = folder.subfolders("base_actions")
     configs = {name: folder.attempt(lambda at=at: _action_config(folder, at), None) for name, at in folders.items()}
     configs = {name: config or schema.ActionConfig() for name, config in configs.items()}
@@ -436,6 +451,47 @@ def _load_actions(folder: BotFolder, config: schema.BotConfig) -> list[model.Act
     _check_following(folder, folders, configs, [name for name in order if configs[name].workflow])
     loaded = [_action(folder, folders[name], configs[name], config) for name in order]
     return sorted(loaded, key=lambda action: not action.workflow)
+
+
+def _listed_actions(
+    folder: BotFolder, config: schema.BotConfig, entries: Mapping[str, schema.ActionEntry], config_path: str
+) -> list[model.ActionDefinition]:
+    """The actions that `bot_config.json` itself describes."""
+    if folder.subfolders("base_actions"):
+        message = "`actions` and the folder base_actions both describe actions."
+        folder.report(
+            folder.error(config_path, message, hint="Keep one of the two.", key="actions", code="duplicate_name")
+        )
+    for name in entries:
+        if not is_name(name) or name in RESERVED:
+            hint = "Use lower-case letters, digits and single underscores."
+            message = f"Invalid action name `{name}`."
+            raise folder.error(config_path, message, hint=hint, key=name, code="invalid_name")
+    if not any(entry.workflow for entry in entries.values()):
+        hint = 'Add one, for example "build_knowledge": {}.'
+        message = "The bot has no workflow action."
+        raise folder.error(config_path, message, hint=hint, key="actions", code="missing_file")
+    loaded = [
+        model.ActionDefinition(
+            name=name,
+            folder=f"base_actions/{name}",
+            workflow=entry.workflow,
+            description=entry.description,
+            instructions=tuple(entry.instructions),
+            trigger_patterns=tuple(entry.trigger_patterns),
+            gate=_changed(_start_gate(name, config), entry),
+        )
+        for name, entry in entries.items()
+    ]
+    return sorted(loaded, key=lambda action: not action.workflow)
+
+
+def _start_gate(name: str, bot: schema.BotConfig) -> model.Gate:
+    return model.Gate(
+        policy="auto" if name in _AUTO_ACTIONS else "manual",
+        proof=bot.proof,
+        budget_tokens=bot.budget_tokens or model.DEFAULT_BUDGET,
+    )
 
 
 def _action_config(folder: BotFolder, at: Named) -> schema.ActionConfig:
@@ -531,7 +587,7 @@ def _action(folder: BotFolder, at: Named, file: schema.ActionConfig, bot: schema
         description=file.description or texts.description,
         instructions=tuple(texts.instructions),
         trigger_patterns=triggers.all(),
-        gate=_changed(start, file),
+        gate=_changed(_start_gate(at.name, bot), file),
     )
 
 

@@ -127,6 +127,8 @@ class RenderConfig:
     """The type of the input."""
     provided: bool = False
     """Whether the project brings the input along, so that no behavior builds it."""
+    synchronize: bool = False
+    """Whether edits of the page are carried back without a config of its own."""
 
     @property
     def outputs(self) -> str:

@@ -217,7 +217,7 @@ def _texts(definition: BotDefinition) -> Iterator[Finding]:
             severity="warning",
             file=f"{action.folder}/action_config.json",
             line=1,
-            message=f"The action {action.name} has no instructions, so an agent is not told what to do.",
+            message=f"The action {action.name} has no instructions, so an agent does not know what to do.",
             remedy=f'Write {action.folder}/instructions.json: {{"instructions": ["…"]}}.',
         )
 
