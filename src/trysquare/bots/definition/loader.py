@@ -219,13 +219,11 @@ def _content(folder: BotFolder, path: str | None) -> model.Content:
         knowledge_instructions=_instructions(folder, knowledge),
         renders=_distinct(folder, renders),
         render_instructions=_instructions(folder, render),
-        synchronizations=tuple(
-            (
-                *(_carried(each) for each in renders if each.synchronize),
-                *folder.each(
-                    _configs(folder, synchronize, "synchronize_"), lambda each: _synchronize(folder, each, renders)
-                ),
-            )
+        synchronizations=(
+            *(_carried(each) for each in renders if each.synchronize),
+            *folder.each(
+                _configs(folder, synchronize, "synchronize_"), lambda each: _synchronize(folder, each, renders)
+            ),
         ),
         synchronize_instructions=_instructions(folder, synchronize),
     )
@@ -575,11 +573,6 @@ def _action(folder: BotFolder, at: Named, file: schema.ActionConfig, bot: schema
     triggers = folder.read_optional(f"{at.path}/trigger_words.json", schema.TriggerFile)
     known = ("action_config", "instructions", "trigger_words")
     folder.note_unknown(folder.json_files(at.path).values(), known, what="file")
-    start = model.Gate(
-        policy="auto" if at.name in _AUTO_ACTIONS else "manual",
-        proof=bot.proof,
-        budget_tokens=bot.budget_tokens or model.DEFAULT_BUDGET,
-    )
     return model.ActionDefinition(
         name=at.name,
         folder=at.path,
