@@ -18,12 +18,12 @@ from tests.support import size
 from trysquare import ConfigurationError
 from trysquare.bots import load_bot
 from trysquare.bots.documents.base import DocumentType
-from trysquare.bots.documents.formats import DocumentError, parse, read_markdown
+from trysquare.bots.documents.formats import DocumentError, dump, parse, read_markdown
 from trysquare.bots.graph import line_numbers
 from trysquare.bots.rendered import synchronize
 from trysquare.bots.rendering.carried import not_carried
 from trysquare.bots.rendering.mustache import render_template
-from trysquare.files.yaml import read_yaml
+from trysquare.files.yaml import as_scalar, read_yaml
 
 MANY = settings(max_examples=size(60, 500), deadline=None)
 BUILD = f"{CONTENT}/1_knowledge_graph"
@@ -309,6 +309,21 @@ def test_yaml_that_json_cannot_say_is_refused_with_its_line(text: str) -> None:
     with pytest.raises(DocumentError) as refused:
         parse("yaml", text)
     assert refused.value.line >= 1
+
+
+@MANY
+@given(
+    st.lists(st.text(max_size=200) | st.booleans() | st.integers() | st.none(), min_size=1, max_size=4),
+    st.lists(st.text(max_size=200) | st.booleans() | st.integers() | st.none(), min_size=1, max_size=4),
+)
+def test_values_are_replaced_in_a_yaml_text_and_its_comments_stay(before: list[Any], after: list[Any]) -> None:
+    names = [f"key_{number}" for number in range(min(len(before), len(after)))]
+    old, new = dict(zip(names, before, strict=False)), dict(zip(names, after, strict=False))
+    text = "# On top.\n" + "".join(f"{name}: {as_scalar(value)}\n# Below {name}.\n" for name, value in old.items())
+    assert parse("yaml", text) == old
+    changed = dump("yaml", new, text)
+    assert parse("yaml", changed) == new
+    assert changed.count("\n# Below") == len(names)
 
 
 def test_markdown_is_read_as_sections_with_items_and_lines() -> None:

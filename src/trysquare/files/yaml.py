@@ -126,9 +126,13 @@ def write_yaml(value: Any) -> str:
 
 
 def as_scalar(value: Any) -> str:
-    """One value as it stands in a YAML text."""
-    text = write_yaml(value).strip()
-    return text.removesuffix("...").strip() if "\n" in text else text
+    """One value as it stands in a YAML text: always on one line."""
+    require_extra("bots", "yaml", feature="Writing YAML", code=ErrorCode.CONFIG_INVALID)
+    import yaml
+
+    style = '"' if isinstance(value, str) and "\n" in value else None
+    text = str(yaml.safe_dump(value, allow_unicode=True, width=float("inf"), default_style=style)).strip()
+    return text.removesuffix("...").strip()
 
 
 def has_comments(text: str) -> bool:

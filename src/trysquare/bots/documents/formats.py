@@ -94,6 +94,8 @@ def _dump_yaml(value: Any, text: str) -> str:
         for pointer, new in sorted(changed, key=lambda each: -before.scalars[each[0]].start):
             place = before.scalars[pointer]
             text = text[: place.start] + as_scalar(new) + text[place.end :]
+        if _yaml(text).value != value:
+            raise DocumentError("this change cannot be written in its place; make it in the document itself")
         return text
     if has_comments(text):
         raise DocumentError("writing it anew would lose its comments; make this change in the document itself")
