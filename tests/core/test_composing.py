@@ -21,6 +21,7 @@ def stock() -> Tools:
     async def twice(item: str, context: CallContext) -> int:
         """Count twice."""
         found = await context.call_tool("count", {"item": item})
+        assert found.value is not None
         return 2 * found.value
 
     @tools.tool
