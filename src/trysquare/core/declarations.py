@@ -70,7 +70,9 @@ class Tools:
         self._selection = Selection()
         self._tools: DrainableRegistry[Tool] = DrainableRegistry("Tool")
         self._prompts: DrainableRegistry[Prompt] = DrainableRegistry("Prompt")
-        self._resources: DrainableRegistry[Resource | ResourceTemplate] = DrainableRegistry("Resource")
+        self._resources: DrainableRegistry[Resource | ResourceTemplate] = DrainableRegistry(
+            "Resource", "another address."
+        )
         self._lifespans = Lifespans(self)
         if lifespan is not None:
             self._lifespans.add(lifespan)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from trysquare.core.errors import DeclarationError, ToolError
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_object
 from trysquare.core.requests import McpRequest, Proceed, RequestMiddleware
 from trysquare.core.result import Result
 from trysquare.core.text import closest_names
@@ -56,7 +56,8 @@ def _seen(request: Request) -> McpRequest:
         meta=_frozen(request.meta),
         principal=request.principal,
         protocol_version=request.version,
-        client_info=_frozen(request.client_info),
+        # Before `initialize` is answered the session does not know it.
+        client_info=_frozen(request.client_info or as_object(params.get("clientInfo"))),
         headers=_frozen(headers),
     )
 
