@@ -143,6 +143,9 @@ def as_result(name: str, returned: Any, output: Output) -> Result[Any]:
     read = _read_as(output, result.value)
     if read is not None and output.validator.fits(again := output.structured(read, [])):
         return replace(result, value=read, structured=again, structured_for=read)
+    finite = _with_nulls(structured)
+    if finite != structured and output.validator.fits(finite):
+        return replace(result, structured=finite, content=(*blocks, *result.content))
     return _misfit(name, replace(result, content=(*blocks, *result.content)), output, structured)
 
 
@@ -179,12 +182,29 @@ def _misfit(name: str, result: Result[Any], output: Output, structured: JsonObje
     where = "".join(f" (at {'.'.join(map(str, problem.path))})" for problem in problems[:1] if problem.path)
     logger.warning("%s returned a value that does not fit its return annotation%s", name, where)
     shown = result.to_text()
+    # A client reads the text, a person the log: what to change is for the author.
+    wrong = "the tool's return annotation is wrong"
+    if _with_nulls(structured) != structured:
+        wrong = (
+            "the tool returned NaN or infinity, which JSON does not have: annotate `float | None` for a null instead"
+        )
     return Result.failure(
         f"`{name}` ran, but what it returned does not fit its return annotation{where}: {truncate(shown, 2_000)}",
         "invalid_result",
-        instruction="Do not repeat the call: it has run. Use the value above, and tell the user that the tool's return"
-        " annotation is wrong.",
+        instruction=f"Do not repeat the call: it has run. Use the value above, and tell the user that {wrong}.",
     )
+
+
+_NOT_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
+
+
+def _with_nulls(plain: Any) -> Any:
+    """JSON with null in place of what stands for a number that JSON does not have."""
+    if isinstance(plain, dict):
+        return {name: _with_nulls(part) for name, part in cast(JsonObject, plain).items()}
+    if isinstance(plain, list):
+        return [_with_nulls(part) for part in cast(list[Any], plain)]
+    return None if isinstance(plain, str) and plain in _NOT_FINITE else plain
 
 
 def _items(value: Any) -> list[Any] | None:

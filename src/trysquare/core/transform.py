@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError, InvalidArguments, ToolError
 from trysquare.core.json import JsonObject, as_object, properties_of
-from trysquare.core.metadata import Example, MetadataOptions
+from trysquare.core.metadata import Example, MetadataOptions, checked_options
 from trysquare.core.result import Result
 from trysquare.core.schema.build import normalize_schema
 from trysquare.core.schema.errors import argument_error, unwrap_arguments
@@ -105,7 +105,7 @@ def transform_tool(
         following = names.outward(result.next)
         return result if following is result.next else replace(result, next=following)
 
-    metadata = replace(made.metadata, **{"examples": names.examples(), **options})
+    metadata = replace(made.metadata, **{"examples": names.examples(), **checked_options(options)})
     return made.wrapped(
         call,
         name=names.name,
