@@ -433,5 +433,13 @@ async def pytest_plugin(folder: Path) -> None:
 
 @ours("descriptions")
 async def descriptions(folder: Path) -> None:
-    rules = {(finding.rule, finding.field) for finding in lint(greeter().toolset())}
-    assert ("field-described", "name") in rules
+    tools = greeter()
+    assert lint(tools.toolset()) == []
+
+    @tools.tool
+    def wave(times: int) -> str:
+        """Wave."""
+        return "~" * times
+
+    rules = {(finding.rule, finding.field) for finding in lint(tools.toolset())}
+    assert ("field-described", "times") in rules

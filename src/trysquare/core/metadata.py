@@ -6,7 +6,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, TypeAlias, TypedDict, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from trysquare.core.errors import DeclarationError
 from trysquare.core.json import JsonObject
@@ -151,14 +151,13 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a declaration, with collections as the fields have them. Refuses unknown ones and wrong types."""
     known = _option_types()
     checked: dict[str, Any] = {}
-    for name, value in options.items():
+    for name, given in options.items():
         if name not in known:
             near = closest_names(name, ("name", "title", "description", *known))
             hint = f" Did you mean `{near[0]}`?" if near else ""
             raise DeclarationError(f"There is no option `{name}`.{hint}")
         kinds, choices = known[name]
-        if isinstance(value, (list, set, frozenset, tuple)) and (holder := {tuple, frozenset} & {*kinds}):
-            value = next(iter(holder))(cast(Any, value))
+        value = _as_held(given, kinds)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise DeclarationError(f"`{name}` cannot be {truncated_repr(value)}: it takes {_kinds(kinds)}.")
         if choices and value not in choices:
@@ -168,6 +167,12 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
         if (limit := checked.get(name)) is not None and limit <= 0:
             raise DeclarationError(f"`{name}` cannot be {limit}: it is more than 0, or None for no limit.")
     return checked
+
+
+def _as_held(given: Any, kinds: tuple[type[Any], ...]) -> Any:
+    """A collection as the one that the field has."""
+    held: Any = next((kind for kind in kinds if kind in (tuple, frozenset)), None)
+    return held(given) if held is not None and isinstance(given, (list, set, frozenset, tuple)) else given
 
 
 @cache

@@ -165,8 +165,8 @@ class Tool:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(
-                f"Invalid tool name `{self.name}`. Use 1 to 64 letters from a to z, digits, `_`, `-` or `.`, since clients "
-                'refuse others: `@tools.tool(name="other_name")`.'
+                f"Invalid tool name `{self.name}`. Use 1 to 64 letters from a to z, digits, `_`, `-` or `.`, since "
+                'clients refuse others: `@tools.tool(name="other_name")`.'
             )
         consent, right = self.metadata.consent, self.metadata.right
         # In the call itself: no way to a tool leads around the consent or the right that it needs.

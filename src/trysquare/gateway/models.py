@@ -177,9 +177,9 @@ class ServerConfig:
     is_attributed: bool = True
     """Whether its questions and log messages name it; not where it is the only server of its caller."""
     keeps_progress: bool = False
+    """Whether every progress report is relayed; otherwise of those that come together, the last."""
     shows_errors: bool = False
     """Whether what the server writes to stderr is written to ours: it is the user's own file."""
-    """Whether every progress report is relayed; otherwise of those that come together, the last."""
 
     @property
     def attribution(self) -> str:

@@ -6,10 +6,10 @@ import asyncio
 import dataclasses
 import fcntl
 import os
-import sys
 import re
 import signal
 import struct
+import sys
 import termios
 import time
 from collections import deque
