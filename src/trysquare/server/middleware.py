@@ -71,4 +71,4 @@ def require_methods(middleware: Sequence[RequestMiddleware], known: Sequence[str
     for method in (method for each in middleware for method in sorted(each.methods) if method not in known):
         near = closest_names(method, known)
         hint = f" Did you mean `{near[0]}`?" if near else f" The methods are {', '.join(known)}."
-        raise DeclarationError(f"`{method}` of `on_request` is no method of the protocol.{hint}")
+        raise DeclarationError(f"`on_request` names `{method}`, which the protocol does not have.{hint}")
