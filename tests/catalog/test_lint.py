@@ -170,8 +170,8 @@ def test_an_argument_that_the_description_names_is_described() -> None:
 
     # `text` could mean anything.
     assert [(found.rule, found.field) for found in lint(tools.toolset())] == [
-        ("field-described", "tone"),
         ("field-described", "text"),
+        ("field-described", "tone"),
     ]
 
 

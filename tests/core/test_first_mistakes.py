@@ -74,7 +74,9 @@ def test_a_function_that_cannot_be_called_by_name_says_what_to_write(function: A
 
 
 def test_usual_defaults_of_another_type_pass() -> None:
-    def usual(count: int = cast(int, None), share: float = 1, loud: bool = 0, name: str = cast(str, None)) -> str:
+    def usual(
+        count: int = cast(int, None), share: float = 1, loud: bool = cast(bool, 0), name: str = cast(str, None)
+    ) -> str:
         return f"{count} {share} {loud} {name}"
 
     Tools().tool(usual)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import re
 import sys
 import traceback
 from collections.abc import Callable
