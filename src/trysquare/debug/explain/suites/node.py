@@ -17,7 +17,7 @@ from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.debug.adapters.node import PACKAGE
 from trysquare.debug.cdp.breakpoints import SourceMap, read_source_map
-from trysquare.debug.explain.suites.suite import CommandRunner, Executed, Frame, Line, SuiteRun, TestRun
+from trysquare.debug.explain.suites.suite import CommandRunner, Executed, Frame, Line, SuiteRun, TestRun, json_lines
 from trysquare.debug.sessions.launch import Target
 from trysquare.debug.sources import Sources, relative
 
@@ -161,7 +161,7 @@ class NodeSuite:
         )  # fmt: skip
 
     async def _command(self, runner: CommandRunner, report: Path, env: dict[str, str]) -> list[str]:
-        node = self.node or PACKAGE.program(runner.chosen)
+        node = self.node or PACKAGE.program(runner.sessions.chosen)
         if self.framework == "node:test":
             env["NODE_OPTIONS"] = f"{os.environ.get('NODE_OPTIONS', '')} --require {json.dumps(_SPECTRUM)}".strip()
             reporter = [f"--test-reporter={_FOLDER / 'node_reporter.mjs'}", f"--test-reporter-destination={report}"]
@@ -227,14 +227,7 @@ def _notes(tests: Iterable[TestRun], framework: str) -> tuple[str, ...]:
 def _read_lines(file: Path) -> list[JsonObject]:
     if not file.exists() or file.stat().st_size > _MAX_SPECTRUM:
         return []
-    found: list[JsonObject] = []
-    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            found.append(as_object(json.loads(line)))
-        except ValueError:
-            # A process that was ended while it wrote.
-            continue
-    return found
+    return json_lines(file.read_text(encoding="utf-8", errors="replace"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_object
 from trysquare.core.text import truncate
 from trysquare.debug.explain.explain import Explained, Explanation
 from trysquare.debug.explain.failures import Raised, Site
 from trysquare.debug.explain.localization import Localization, changed_lines
-from trysquare.debug.explain.recording import Cost, OutputTail
+from trysquare.debug.explain.recording import TAIL, Cost, OutputTail
+from trysquare.debug.sessions.manager import DebugSessionRegistry
 from trysquare.debug.sources import Sources, relative
 from trysquare.processes.supervisor import Command, ProcessSupervisor
 
@@ -96,11 +99,13 @@ class CommandRunner:
     """Runs the commands of a framework, with the programs that the settings choose."""
 
     supervisor: ProcessSupervisor
+    sessions: DebugSessionRegistry
     timeout: float
-    chosen: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Versions or paths of debuggers, by the names of their packages."""
+    principal: str = ""
 
-    async def execute(self, words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> Executed:
+    async def execute(
+        self, words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None, *, keeps: int = TAIL
+    ) -> Executed:
         """Run a command to its end and return its exit code and the end of its output."""
         program, *arguments = words
         environment = {**os.environ, **(env or {})}
@@ -114,7 +119,7 @@ class CommandRunner:
                 code=ErrorCode.SESSION_START_FAILED,
                 instruction=f"Install {Path(program).name}, or give its path.",
             ) from None
-        tail = OutputTail(child)
+        tail = OutputTail(child, limit=keeps)
         finished = await child.exits_within(self.timeout)
         status = child.exit_status()
         await self.supervisor.end(child, grace=0.2)
@@ -126,6 +131,17 @@ class CommandRunner:
                 fields={"output": tail.text()[-1500:]},
             )
         return Executed(exit_code=status, output=tail.text())
+
+
+def json_lines(text: str) -> list[JsonObject]:
+    """The JSON objects of a text that has one on each line, among other lines."""
+    found: list[JsonObject] = []
+    for line in text.splitlines():
+        if line.startswith("{"):
+            # A program that is ended while it writes leaves a part of one.
+            with suppress(ValueError):
+                found.append(as_object(json.loads(line)))
+    return found
 
 
 class Deadline:
