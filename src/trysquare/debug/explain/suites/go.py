@@ -12,7 +12,16 @@ from pathlib import Path
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.debug.explain.suites.stops import FailingProgram, failing_frames
-from trysquare.debug.explain.suites.suite import CommandRunner, Deadline, Frame, Line, SuiteRun, TestRun, json_lines
+from trysquare.debug.explain.suites.suite import (
+    CommandRunner,
+    Deadline,
+    Frame,
+    Line,
+    SuiteRun,
+    TestRun,
+    function_names,
+    json_lines,
+)
 from trysquare.debug.sessions.launch import Target
 
 _VALUE_OPTIONS = ("-run", "-skip", "-tags", "-timeout", "-count", "-cpu", "-parallel", "-mod", "-modfile", "-shuffle")
@@ -300,10 +309,7 @@ class _Measured:
         except OSError:
             return []
         if (file, 0) not in self.functions:
-            name = ""
-            for number, text in enumerate(texts):
-                name = found[1] if (found := _FUNCTION.match(text)) else name
-                self.functions[file, number + 1] = name
+            self.functions.update(function_names(file, texts, _FUNCTION))
             self.functions[file, 0] = ""
         return texts
 

@@ -144,6 +144,16 @@ def json_lines(text: str) -> list[JsonObject]:
     return found
 
 
+def function_names(file: str, texts: Sequence[str], pattern: re.Pattern[str]) -> dict[Line, str]:
+    """The name of the function around each line, by the lines at which functions begin."""
+    found: dict[Line, str] = {}
+    name = ""
+    for number, text in enumerate(texts, 1):
+        name = match[1] if (match := pattern.match(text)) else name
+        found[file, number] = name
+    return found
+
+
 class Deadline:
     """Time that is left for tests beside the failing ones."""
 
