@@ -106,7 +106,8 @@ def _framework_of(file: Path, root: Path) -> Framework | None:
     package = _package(root)
     known = {**as_object(package.get("dependencies")), **as_object(package.get("devDependencies"))}
     by_name: tuple[Framework, ...] = ("vitest", "jest")
-    return next((name for name in by_name if name in known or (root / "node_modules" / name).exists()), None)
+    installed = [name for name in by_name if (root / "node_modules" / name).exists()]
+    return next((name for name in (*(each for each in by_name if each in known), *installed)), None)
 
 
 def _names(words: Sequence[str]) -> tuple[list[str], str]:
@@ -122,7 +123,7 @@ def _names(words: Sequence[str]) -> tuple[list[str], str]:
         elif "::" in word and _SUFFIX.search(word.partition("::")[0]):
             file, _, name = word.partition("::")
             kept.append(file)
-            wanted = rf"^(?:.*\W)?{re.escape(name.replace('::', ' '))}$"
+            wanted = rf"^(?:.*\W)?{re.escape(re.sub(r'::| > ', ' ', name))}$"
         else:
             kept.append(word)
     return kept, wanted
@@ -248,7 +249,10 @@ def _read_report(framework: Framework, file: Path) -> list[_Outcome] | None:
     if not file.exists():
         return None
     if framework == "node:test":
-        return [_node_outcome(each) for each in _read_lines(file) if not each["skipped"]] or None
+        found = [each for each in _read_lines(file) if not each["skipped"]]
+        # A test fails with its subtests, which are listed by themselves.
+        own = [each for each in found if as_object(each.get("error")).get("reason") != "subtestsFailed"]
+        return [_node_outcome(each) for each in own] or None
     try:
         report = as_object(json.loads(file.read_text(encoding="utf-8", errors="replace")))
     except ValueError:
@@ -334,6 +338,13 @@ class _Recorded:
         process = 0 if found is None else int(found["process"])
         own = next((each for each in reversed(thrown) if outcome.thrown in str(each["text"])), None)
         frames = self._stack(outcome.stack) if own is None else self._frames(process, own)
+        is_plain = not frames or outcome.error.startswith("thrown: ")
+        if own is None and is_plain and thrown and thrown[-1]["own"]:
+            # Something other than an error was thrown: a framework shows little of it, and no stack.
+            own, frames = thrown[-1], self._frames(process, thrown[-1])
+            run = replace(run, error=f"thrown: {own['text']}", detail=())
+        if own is not None and not outcome.detail:
+            run = replace(run, detail=tuple(_compared(as_object(own.get("compared")))))
         frames = tuple(each if each.function else replace(each, function=outcome.name) for each in frames)
         swallowed = [self._swallowed(process, each) for each in thrown if each is not own]
         return replace(run, frames=frames, swallowed=tuple(dict.fromkeys(each for each in swallowed if each)))
@@ -350,13 +361,14 @@ class _Recorded:
     def _heads(self, each: JsonObject, path: str, mapped: SourceMap | None) -> set[Line]:
         """The lines at which functions begin that go on below, and the names of all lines in them."""
         heads: set[Line] = set()
-        for name, line, column, last in cast(list[tuple[str, int, int, int]], each["functions"]):
+        for name, line, column, last, end_column in cast(list[tuple[str, int, int, int, int]], each["functions"]):
             begin = self._original(path, mapped, line, column)
-            end = self._original(path, mapped, last, 0) or begin
+            end = self._original(path, mapped, last, max(0, end_column - 1)) or begin
             if begin is None or end is None or begin[0] != end[0]:
                 continue
             for number in range(begin[1], end[1] + 1):
-                if name:
+                # V8 has functions of its own, such as the one that sets the fields of an object.
+                if name and not name.startswith("<"):
                     self.functions[begin[0], number] = name
             if end[1] > begin[1]:
                 heads.add(begin)
@@ -403,6 +415,14 @@ class _Recorded:
             return ""
         first = str(thrown["text"]).partition("\n")[0]
         return f"{first} at {relative(f'{frames[0].file}:{frames[0].line}', self._root)}"
+
+
+def _compared(sides: JsonObject) -> Iterable[str]:
+    """What an assertion compared, where its message does not say it."""
+    for name in (each for each in ("expected", "actual") if each in sides):
+        first, *rest = str(sides[name]).splitlines() or [""]
+        yield f"{name}: {first}"
+        yield from (f"  {line}" for line in rest)
 
 
 def _path(url: str) -> str:

@@ -191,7 +191,8 @@ async def explain_suite(
 def rank(run: SuiteRun, failing: TestRun, sources: Sources) -> Localization:
     """Rank the lines of a failing test by Ochiai over all tests whose lines are known; lines of tests are left out."""
     known = [test for test in run.tests if test.lines is not None]
-    failed = [test for test in known if test.failed]
+    # Of the other failing tests only those that fail at the same place: another fault would hide this one.
+    failed = [test for test in known if test.failed and (test is failing or _is_same_failure(test, failing))]
     passed = [test for test in known if not test.failed]
     found: JsonObject = {
         "located": bool(failing.lines), "failing": [test.name for test in failed], "passing": len(passed), "trials": 0,
@@ -227,6 +228,14 @@ def rank(run: SuiteRun, failing: TestRun, sources: Sources) -> Localization:
         )
     suspects.sort(key=lambda each: (-float(each["score"]), str(each["file"]), int(each["line"])))
     return Localization(found={**found, "suspects": suspects[:_MAX_SUSPECTS]})
+
+
+def _is_same_failure(test: TestRun, other: TestRun) -> bool:
+    """Whether two tests fail at the same line of the code under test."""
+    if not test.frames or not other.frames:
+        return False
+    one, two = test.frames[0], other.frames[0]
+    return (one.file, one.line) == (two.file, two.line) and one.file not in (test.file, other.file)
 
 
 def _explanation(
