@@ -51,9 +51,10 @@ class GoDebugger(DapDebugger):
         return frames[start : start + count] if count else frames[start:], len(frames)
 
     async def readable(self, variable: Variable, frame: int | None = None) -> Variable:
-        """The value without its type, which delve writes before it, and without the capacity of a slice."""
+        """The value without its type, unless it is a pointer, and without the capacity of a slice."""
         value = variable.value
-        if variable.type and value.startswith(f"{variable.type} "):
+        is_pointer = (variable.type or "").startswith("*")
+        if variable.type and not is_pointer and value.startswith(f"{variable.type} "):
             value = value[len(variable.type) + 1 :]
         return replace(variable, value=_SLICE.sub(_without_capacity, value))
 
