@@ -106,8 +106,9 @@ def _framework_of(file: Path, root: Path) -> Framework | None:
     package = _package(root)
     known = {**as_object(package.get("dependencies")), **as_object(package.get("devDependencies"))}
     by_name: tuple[Framework, ...] = ("vitest", "jest")
+    named = [name for name in by_name if name in known]
     installed = [name for name in by_name if (root / "node_modules" / name).exists()]
-    return next((name for name in (*(each for each in by_name if each in known), *installed)), None)
+    return next(iter([*named, *installed]), None)
 
 
 def _names(words: Sequence[str]) -> tuple[list[str], str]:
@@ -249,9 +250,9 @@ def _read_report(framework: Framework, file: Path) -> list[_Outcome] | None:
     if not file.exists():
         return None
     if framework == "node:test":
-        found = [each for each in _read_lines(file) if not each["skipped"]]
+        ended = [each for each in _read_lines(file) if not each["skipped"]]
         # A test fails with its subtests, which are listed by themselves.
-        own = [each for each in found if as_object(each.get("error")).get("reason") != "subtestsFailed"]
+        own = [each for each in ended if as_object(each.get("error")).get("reason") != "subtestsFailed"]
         return [_node_outcome(each) for each in own] or None
     try:
         report = as_object(json.loads(file.read_text(encoding="utf-8", errors="replace")))
