@@ -106,8 +106,8 @@ def _framework_of(file: Path, root: Path) -> Framework | None:
     package = _package(root)
     known = {**as_object(package.get("dependencies")), **as_object(package.get("devDependencies"))}
     by_name: tuple[Framework, ...] = ("vitest", "jest")
-    named = [name for name in by_name if name in known]
-    installed = [name for name in by_name if (root / "node_modules" / name).exists()]
+    named: list[Framework] = [name for name in by_name if name in known]
+    installed: list[Framework] = [name for name in by_name if (root / "node_modules" / name).exists()]
     return next(iter([*named, *installed]), None)
 
 
