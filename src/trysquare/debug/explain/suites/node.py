@@ -108,7 +108,8 @@ def _framework_of(file: Path, root: Path) -> Framework | None:
     by_name: tuple[Framework, ...] = ("vitest", "jest")
     named: list[Framework] = [name for name in by_name if name in known]
     installed: list[Framework] = [name for name in by_name if (root / "node_modules" / name).exists()]
-    return next(iter([*named, *installed]), None)
+    chosen = named or installed
+    return chosen[0] if chosen else None
 
 
 def _names(words: Sequence[str]) -> tuple[list[str], str]:
