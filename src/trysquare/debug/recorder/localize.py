@@ -38,8 +38,9 @@ _MAX_SIBLINGS = 400
 _SHOWN = 40
 _VALUES = 3
 """Suspects whose values are shown."""
-_ROUNDS = ((0, 12, 8), (0, 40, 4), (40, 80, 4), (0, 24, 30), (24, 100, 8), (0, 100, 30), (100, 400, 6))
+_ROUNDS = ((0, 12, 3), (0, 12, 5), (0, 40, 4), (40, 80, 4), (0, 24, 30), (24, 100, 8), (0, 100, 30), (100, 400, 6))
 """Suspects from one rank to another, and how many changes of each are tried, one round after the other."""
+_MOST_LINES = 60
 _ENOUGH = 24
 """Suspects after which no more are tried once one is proved."""
 _MAX_CHECKS = 24
@@ -125,6 +126,7 @@ class Localizer:
             "not_run": len(self._tests.names) - len(runs),
             "trials": trials,
             "plain_seconds": round(plain.seconds, 3),
+            "plain_test_seconds": plain.messages[0]["seconds"] if plain.messages else plain.seconds,
             "seconds": round(time.monotonic() - self._begun, 3),
         }
 
@@ -247,7 +249,7 @@ class Localizer:
         for first, last, count in _ROUNDS:
             for number, suspect in enumerate(self._with_blocks(suspects)[first:last], start=first):
                 pool = pools.setdefault(id(suspect), self._changes_of(suspect) if id(suspect) not in pools else [])
-                for _ in range(min(count, len(pool))):
+                for _ in range(min(count + _extra(suspect), len(pool))):
                     if self._left(1.0) < plain.seconds:
                         return trials
                     mutation = pool.pop(0)
@@ -468,6 +470,11 @@ class Localizer:
             "influence": round(suspect.influence, 2),
             "base": round(suspect.base, 3),
         }
+
+
+def _extra(suspect: Suspect) -> int:
+    """How many more changes of a statement of many lines are tried at a time."""
+    return min(_MOST_LINES, suspect.statement.last - suspect.statement.first)
 
 
 def _line_ranking(runs: list[Run], is_test: Callable[[str], bool]) -> list[dict[str, Any]]:

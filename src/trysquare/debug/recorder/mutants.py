@@ -46,6 +46,8 @@ _OPPOSITES = (
 )  # fmt: skip
 _MAX_NAMES = 5
 _MAX_TEXTS = 4
+_LONG = 4
+"""Lines of a statement after which its changes are spread over its lines, and not over its parts."""
 
 
 class Mutation:
@@ -83,8 +85,8 @@ def mutations(statement: Statement, module: Module) -> Iterator[Mutation]:
     rounds: dict[int, int] = {}
     ranked: list[tuple[int, int, Mutation]] = []
     for number, each in enumerate(found):
-        # One change of each node before the second of any.
-        key = id(each.node)
+        # One change of each node before the second of any; of a long statement, such as a table, of each line.
+        key = each.line if statement.last - statement.first > _LONG else id(each.node)
         rounds[key] = rounds.get(key, -1) + 1
         ranked.append((rounds[key], number, each))
     yield from (each for _, _, each in sorted(ranked, key=lambda each: each[:2]))

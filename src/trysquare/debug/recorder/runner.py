@@ -211,9 +211,11 @@ def _run_pytest(options: dict[str, Any], target: list[str], watcher: Watcher, fo
                 yield
                 self.record_again(item, time.perf_counter() - begun)
                 return
+            begun = time.perf_counter()
             hooks.record(watcher)
             yield
             hooks.stop()
+            found["test_seconds"] = time.perf_counter() - begun
 
         def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
             if not isinstance(excinfo.value, pytest.Session.Interrupted):
