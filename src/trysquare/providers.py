@@ -74,7 +74,10 @@ async def open_modules(settings: Settings, origins: Origins) -> AsyncGenerator[T
     from trysquare.sources import load_tools
 
     where = setting_location("tools", origins)
-    yield CombinedToolset(load_tools(named, project=settings.project, where=where) for named in settings.tools)
+    url = settings.openapi_url
+    yield CombinedToolset(
+        load_tools(named, project=settings.project, where=where, openapi_url=url) for named in settings.tools
+    )
 
 
 @asynccontextmanager
@@ -203,6 +206,12 @@ def state_file(settings: Settings, origins: Origins) -> Path:
     if _is_named_project(origins) or (settings.project / FOLDER).is_dir():
         return project_state(settings.project)
     return user_state()
+
+
+def approval_files(settings: Settings, origins: Origins) -> list[Path]:
+    """The state files in which calls of this project may wait for a human: its own, and the user's."""
+    wanted = (state_file(settings, origins), project_state(settings.project), user_state())
+    return list(dict.fromkeys(wanted))
 
 
 def _is_named_project(origins: Origins) -> bool:
