@@ -153,7 +153,7 @@ def _render(render: RenderConfig, folder: BotFolder) -> Iterator[Finding]:
             severity="warning",
             file=file,
             line=line,
-            message=f"`{name}` is no name of the document {render.input}.",
+            message=f"The document {render.input} has no `{name}`.",
             remedy="Correct the name, or add it to the schema or the template of the document.",
         )
 
