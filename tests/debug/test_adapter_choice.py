@@ -12,7 +12,7 @@ from trysquare import call_tool
 from trysquare.debug import DebugConfig, open_debugger
 from trysquare.debug.adapters.base import package_version
 from trysquare.debug.adapters.lldb import PACKAGE
-from trysquare.settings.model import Settings
+from trysquare.settings import Settings
 
 
 async def _start(folder: Path, adapters: dict[str, str], **arguments: Any) -> dict[str, Any]:

@@ -123,8 +123,8 @@ async def test_a_test_of_jest_keeps_the_setup_files_of_its_project(tmp_path: Pat
 
 async def test_a_test_of_vitest_in_typescript_is_told_by_its_own_lines(tmp_path: Path) -> None:
     project(tmp_path, "vitest")
-    typed = CART.replace("function discount(total, rate) {", "interface Unused { name: string }\n\n\n    export function "
-                         "discount(total: number, rate: number): number {")  # fmt: skip
+    head = "interface Unused { name: string }\n\n\n    export function discount(total: number, rate: number): number {"
+    typed = CART.replace("function discount(total, rate) {", head)
     typed = typed.replace("function total(items)", "export function total(items: any[])").replace(
         "    module.exports = { discount, total };\n", ""
     )

@@ -68,9 +68,9 @@ async def explain(arguments: argparse.Namespace) -> int:
         try:
             target = read_target(_target_words(arguments), root, runtime=arguments.python)
             explained = await explain_target(
-                target, root, service.supervisor, timeout=arguments.timeout, budget=arguments.budget,
-                changes=not arguments.no_changes, git=not arguments.no_git,
-                regression=arguments.write_test is not None,
+                target, root, service.supervisor, timeout=arguments.timeout, sessions=service.sessions,
+                principal=PRINCIPAL, budget=arguments.budget, changes=not arguments.no_changes,
+                git=not arguments.no_git, regression=arguments.write_test is not None,
             )  # fmt: skip
             written = ""
             if arguments.write_test is not None:

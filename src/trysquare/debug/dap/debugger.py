@@ -71,6 +71,7 @@ class DapDebugger(Debugger):
         self._own_functions: dict[str, str] = {}
         """Functions at which it stops for a reason of its own, such as those that the runtime enters at a panic."""
         self._own_ids: dict[int, str] = {}
+        self._function_ids: dict[int, str] = {}
         self._advertised: JsonObject = {}
         self._handlers: dict[str, Callable[[JsonObject], object]] = {
             "initialized": lambda body: self._ready.done() or self._ready.set_result(None),
@@ -133,10 +134,20 @@ class DapDebugger(Debugger):
             _given(name=each.name, condition=each.condition, hitCondition=each.hit_condition) for each in wanted
         ]
         breakpoints += [{"name": name} for name in self._own_functions]
-        bound = _bound_all(await self.client.request("setFunctionBreakpoints", {"breakpoints": breakpoints}))
-        own = zip(bound[len(wanted) :], self._own_functions.values(), strict=False)
+        made = _bound_all(await self.client.request("setFunctionBreakpoints", {"breakpoints": breakpoints}))
+        bound = self._by_name([str(each["name"]) for each in breakpoints], made)
+        own = zip(bound[len(wanted) :], self._own_functions.values(), strict=True)
         self._own_ids = {made.id: reason for made, reason in own if made.id is not None}
         return bound[: len(wanted)]
+
+    def _by_name(self, names: Sequence[str], made: Sequence[Bound]) -> list[Bound]:
+        """The function breakpoints in the order of their names: lldb-dap answers with known ones first."""
+        before = {each.id: each for each in made if each.id in self._function_ids}
+        kept = {name: before[number] for number, name in self._function_ids.items() if number in before}
+        fresh = iter([each for each in made if each.id not in before])
+        found = [kept[name] if name in kept else next(fresh, Bound(verified=False)) for name in names]
+        self._function_ids = {each.id: name for each, name in zip(found, names, strict=True) if each.id is not None}
+        return found
 
     async def set_own_function(self, name: str, reason: str | None) -> None:
         """Stop in a function and report another reason for it; None: no longer."""

@@ -33,9 +33,9 @@ from trysquare.debug.debugger import (
     Scope,
     Variable,
 )
-from trysquare.debug.explain.sources import Sources
 from trysquare.debug.expressions import parse_log_message
 from trysquare.debug.recorder.live import FAILED
+from trysquare.debug.sources import Sources
 
 _MODULES = ("values", "expressions", "live")
 _PACKAGE = "trysquare.debug.recorder"

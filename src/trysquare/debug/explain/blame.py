@@ -18,7 +18,6 @@ from trysquare.debug.explain.provenance import (
     short_name,
     steps_of,
 )
-from trysquare.debug.explain.sources import Sources
 from trysquare.debug.explain.suspects import (
     FailingLine,
     Suspect,
@@ -30,6 +29,7 @@ from trysquare.debug.explain.suspects import (
     suspects,
     values_of,
 )
+from trysquare.debug.sources import Sources
 
 _COMPARING = frozenset(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "contains", "bool", "len"))
 """Methods by which a value itself decides whether an assertion is true."""

@@ -15,10 +15,10 @@ from trysquare.debug.explain.failures import Raised, crash_in, main_exception, r
 from trysquare.debug.explain.localization import BUDGET, Localization, SuspectLine, changed_lines, localize
 from trysquare.debug.explain.provenance import Origin, SourceLocation, deciding, return_text, steps_of
 from trysquare.debug.explain.recording import TIMEOUT, Cost, Run, record_run
-from trysquare.debug.explain.sources import Sources, relative
 from trysquare.debug.explain.suspects import Suspect, is_assertion
 from trysquare.debug.recorder.hooks import COMMAND, FRAMEWORK, USER
 from trysquare.debug.sessions.launch import Target
+from trysquare.debug.sources import Sources, relative
 from trysquare.processes.supervisor import ProcessSupervisor
 
 LONGEST = 2000

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import cast
 
 from trysquare.core.json import JsonObject
-from trysquare.debug.explain.sources import Sources, relative
 from trysquare.debug.recorder.hooks import FRAMEWORK, LIBRARY, STANDARD, USER
+from trysquare.debug.sources import Sources, relative
 
 _WORD = re.compile(r"\w")
 _LINKS = {"cause": "caused by", "context": "raised while handling", "part": "part:"}

@@ -15,8 +15,8 @@ from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.text import truncate
 from trysquare.debug.explain.recording import record_run
-from trysquare.debug.explain.sources import relative
 from trysquare.debug.sessions.launch import Target
+from trysquare.debug.sources import relative
 from trysquare.processes.supervisor import ProcessSupervisor
 
 BUDGET = 20.0

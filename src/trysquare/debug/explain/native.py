@@ -24,12 +24,12 @@ from trysquare.debug.explain.native_trace import (
 )
 from trysquare.debug.explain.provenance import Origin
 from trysquare.debug.explain.recording import Cost
-from trysquare.debug.explain.sources import Sources
 from trysquare.debug.explain.suites import node
-from trysquare.debug.explain.suites.suite import Suite, explain_suite
+from trysquare.debug.explain.suites.suite import CommandRunner, Suite, explain_suite
 from trysquare.debug.sessions.launch import LaunchSpec, Target
 from trysquare.debug.sessions.manager import DebugSessionRegistry
 from trysquare.debug.sessions.session import DebugSession
+from trysquare.debug.sources import Sources
 from trysquare.processes.supervisor import ProcessSupervisor
 
 _SUITES: tuple[Callable[[Target, Path], Suite | None], ...] = (node.find_suite,)
@@ -49,9 +49,10 @@ async def explain_target(
         return await localize_failures(
             explained, target, root, supervisor, budget=budget, changes=changes, git=git, regression=regression
         )
-    if (suite := find_suite(target, root)) is not None:
-        return await explain_suite(suite, root, supervisor, timeout=timeout, budget=budget, git=git)
     registry = sessions or DebugSessionRegistry(supervisor, ADAPTERS)
+    if (suite := find_suite(target, root)) is not None:
+        runner = CommandRunner(supervisor=supervisor, timeout=timeout, chosen=registry.chosen)
+        return await explain_suite(suite, root, runner, budget=budget, git=git)
     try:
         return await _explain_native(target, root, registry, principal=principal, timeout=timeout)
     finally:

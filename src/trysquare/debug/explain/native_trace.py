@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 from trysquare.debug.debugger import Debugger, Frame, Stopped
 from trysquare.debug.explain.provenance import Origin
-from trysquare.debug.explain.sources import Sources
 from trysquare.debug.explain.suspects import Suspect
 from trysquare.debug.sessions.session import DebugSession, Outcome
 from trysquare.debug.snapshot import text_of
+from trysquare.debug.sources import Sources
 
 Evaluate: TypeAlias = Callable[[str], Awaitable[str | None]]
 _MAX_LINES = 600

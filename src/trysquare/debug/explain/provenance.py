@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from trysquare.core.json import JsonObject
-from trysquare.debug.explain.sources import Sources
 from trysquare.debug.explain.suspects import calls_in, expressions, name_called
+from trysquare.debug.sources import Sources
 
 _MAX_DEPTH = 6
 _EMPTY = ("None", "[]", "{}", "''", "0", "0.0", "set()", "()", "nan")

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from trysquare.core.json import JsonObject
 from trysquare.core.text import truncate
-from trysquare.debug.explain.sources import Sources, relative
+from trysquare.debug.sources import Sources, relative
 
 LONGEST = 3000
 _WIDEST = 200

@@ -36,7 +36,8 @@ class DebugSessionRegistry:
         chosen: Mapping[str, str] | None = None,
     ) -> None:
         self._shows_secrets = shows_secrets
-        self._chosen = chosen or {}
+        self.chosen: Mapping[str, str] = chosen or {}
+        """Versions or paths of debuggers, by the names of their packages."""
         self._supervisor = supervisor
         self._adapters = adapters
         # By principal and id, so that ids reveal nothing about other principals.
@@ -161,7 +162,7 @@ class DebugSessionRegistry:
             open_child=self._open_child,
             run_in_background=self._background.start,
             shows_secrets=self._shows_secrets,
-            chosen=self._chosen,
+            chosen=self.chosen,
         )
         try:
             is_attach = isinstance(spec, AttachSpec)

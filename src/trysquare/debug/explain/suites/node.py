@@ -17,10 +17,9 @@ from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.debug.adapters.node import PACKAGE
 from trysquare.debug.cdp.breakpoints import SourceMap, read_source_map
-from trysquare.debug.explain.sources import Sources, relative
-from trysquare.debug.explain.suites.suite import Executed, Frame, Line, SuiteRun, TestRun, execute
+from trysquare.debug.explain.suites.suite import CommandRunner, Executed, Frame, Line, SuiteRun, TestRun
 from trysquare.debug.sessions.launch import Target
-from trysquare.processes.supervisor import ProcessSupervisor
+from trysquare.debug.sources import Sources, relative
 
 _FOLDER = Path(__file__).parent
 _SPECTRUM = str(_FOLDER / "spectrum.cjs")
@@ -138,20 +137,22 @@ class NodeSuite:
     wanted: str = ""
     """A pattern for the names of the tests to explain."""
 
-    async def run(self, supervisor: ProcessSupervisor, *, timeout: float, budget: float) -> SuiteRun:
+    async def run(self, runner: CommandRunner, *, budget: float) -> SuiteRun:
+        del budget  # the tests of the command run in one process, with and without a failure
+        root = str(self.root.resolve())
         with tempfile.TemporaryDirectory(prefix="trysquare-") as folder:
             spectrum, report = Path(folder) / "spectrum", Path(folder) / "report"
             env = {
-                "TRYSQUARE_SPECTRUM": str(spectrum), "TRYSQUARE_ROOT": os.path.realpath(self.root), "NO_COLOR": "1",
-                "FORCE_COLOR": "0", "CI": "true",
+                "TRYSQUARE_SPECTRUM": str(spectrum), "TRYSQUARE_ROOT": root, "NO_COLOR": "1", "FORCE_COLOR": "0",
+                "CI": "true",
             }  # fmt: skip
-            words = await self._command(supervisor, report, timeout, env)
-            ended = await execute(supervisor, words, self.root, timeout=timeout, env=env)
+            words = await self._command(runner, report, env)
+            ended = await runner.execute(words, self.root, env)
             outcomes = _read_report(self.framework, report)
             lines = _read_lines(spectrum)
         if outcomes is None:
             raise self._no_report(ended)
-        recorded = _Recorded(lines, os.path.realpath(self.root))
+        recorded = _Recorded(lines, root)
         tests = tuple(recorded.test(outcome) for outcome in outcomes)
         chosen = self._chosen(tests)
         return SuiteRun(
@@ -159,10 +160,8 @@ class NodeSuite:
             notes=_notes(chosen, self.framework),
         )  # fmt: skip
 
-    async def _command(
-        self, supervisor: ProcessSupervisor, report: Path, timeout: float, env: dict[str, str]
-    ) -> list[str]:
-        node = self.node or PACKAGE.program()
+    async def _command(self, runner: CommandRunner, report: Path, env: dict[str, str]) -> list[str]:
+        node = self.node or PACKAGE.program(runner.chosen)
         if self.framework == "node:test":
             env["NODE_OPTIONS"] = f"{os.environ.get('NODE_OPTIONS', '')} --require {json.dumps(_SPECTRUM)}".strip()
             reporter = [f"--test-reporter={_FOLDER / 'node_reporter.mjs'}", f"--test-reporter-destination={report}"]
@@ -171,7 +170,7 @@ class NodeSuite:
             return [node, str(_FOLDER / "vitest_run.mjs"), str(self.root), _SPECTRUM, str(report), *self.words]
         jest = str(self._installed("jest") / "bin" / "jest.js")
         options = [word for word in self.words if word.startswith("-")]
-        asked = await execute(supervisor, [node, jest, "--showConfig", *options], self.root, timeout=timeout)
+        asked = await runner.execute([node, jest, "--showConfig", *options], self.root)
         setup = [*_setup_files(asked.output), _SPECTRUM]
         added = [word for file in setup for word in ("--setupFilesAfterEnv", file)]
         # Its last option is one with a value of its own: a file after a list of values would be one of them.

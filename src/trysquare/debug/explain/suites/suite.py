@@ -1,4 +1,4 @@
-"""Test suites of languages other than Python: what their tests did, told in the shape of Python's explanations."""
+"""Test suites of languages other than Python: what their tests did, in the shape of Python's explanations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trysquare.debug.explain.explain import Explained, Explanation
 from trysquare.debug.explain.failures import Raised, Site
 from trysquare.debug.explain.localization import Localization, changed_lines
 from trysquare.debug.explain.recording import Cost, OutputTail
-from trysquare.debug.explain.sources import Sources, relative
+from trysquare.debug.sources import Sources, relative
 from trysquare.processes.supervisor import Command, ProcessSupervisor
 
 _MAX_DETAIL = 8
@@ -80,7 +80,7 @@ class SuiteRun:
 class Suite(Protocol):
     """The tests that a target names, of one framework."""
 
-    async def run(self, supervisor: ProcessSupervisor, *, timeout: float, budget: float) -> SuiteRun:
+    async def run(self, runner: CommandRunner, *, budget: float) -> SuiteRun:
         """Run the tests: those that fail with their values, and passing ones beside them within a budget."""
         ...
 
@@ -91,35 +91,41 @@ class Executed:
     output: str
 
 
-async def execute(
-    supervisor: ProcessSupervisor, words: Sequence[str], folder: Path, *, timeout: float,
-    env: Mapping[str, str] | None = None,
-) -> Executed:  # fmt: skip
-    """Run a command to its end and return its exit code and the end of its output."""
-    program, *arguments = words
-    command = Command(
-        program=program, arguments=arguments, environment={**os.environ, **(env or {})}, folder=str(folder)
-    )
-    try:
-        child = supervisor.start(command)
-    except OSError as error:
-        raise ToolError(
-            f"`{program}` failed to start: {error.strerror}.",
-            code=ErrorCode.SESSION_START_FAILED,
-            instruction=f"Install {Path(program).name}, or give its path.",
-        ) from None
-    tail = OutputTail(child)
-    finished = await child.exits_within(timeout)
-    status = child.exit_status()
-    await supervisor.end(child, grace=0.2)
-    if not finished:
-        raise ToolError(
-            f"Timeout: `{Path(program).name}` still ran after {timeout:g} s and was stopped.",
-            code=ErrorCode.EXECUTION_TIMEOUT,
-            instruction="Give a single test, or a longer timeout. `output` ends where it hangs.",
-            fields={"output": tail.text()[-1500:]},
-        )
-    return Executed(exit_code=status, output=tail.text())
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandRunner:
+    """Runs the commands of a framework, with the programs that the settings choose."""
+
+    supervisor: ProcessSupervisor
+    timeout: float
+    chosen: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Versions or paths of debuggers, by the names of their packages."""
+
+    async def execute(self, words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> Executed:
+        """Run a command to its end and return its exit code and the end of its output."""
+        program, *arguments = words
+        environment = {**os.environ, **(env or {})}
+        try:
+            child = self.supervisor.start(
+                Command(program=program, arguments=arguments, environment=environment, folder=str(folder))
+            )
+        except OSError as error:
+            raise ToolError(
+                f"`{program}` failed to start: {error.strerror}.",
+                code=ErrorCode.SESSION_START_FAILED,
+                instruction=f"Install {Path(program).name}, or give its path.",
+            ) from None
+        tail = OutputTail(child)
+        finished = await child.exits_within(self.timeout)
+        status = child.exit_status()
+        await self.supervisor.end(child, grace=0.2)
+        if not finished:
+            raise ToolError(
+                f"Timeout: `{Path(program).name}` still ran after {self.timeout:g} s and was stopped.",
+                code=ErrorCode.EXECUTION_TIMEOUT,
+                instruction="Give a single test, or a longer timeout. `output` ends where it hangs.",
+                fields={"output": tail.text()[-1500:]},
+            )
+        return Executed(exit_code=status, output=tail.text())
 
 
 class Deadline:
@@ -134,11 +140,11 @@ class Deadline:
 
 
 async def explain_suite(
-    suite: Suite, root: Path, supervisor: ProcessSupervisor, *, timeout: float, budget: float, git: bool = True
+    suite: Suite, root: Path, runner: CommandRunner, *, budget: float, git: bool = True
 ) -> Explained:
     """Run a suite and explain its failures, with the suspects of the first."""
     began = time.perf_counter()
-    run = await suite.run(supervisor, timeout=timeout, budget=budget)
+    run = await suite.run(runner, budget=budget)
     failed = [test for test in run.tests if test.failed]
     sources = Sources()
     failures = [(test.name, _explanation(test, run, root, sources, None)) for test in failed[:_MAX_EXPLAINED]]
@@ -148,9 +154,10 @@ async def explain_suite(
             located = located.with_hints([], await changed_lines(root))
         failures[0] = (failed[0].name, _explanation(failed[0], run, root, sources, located))
     outcome = "failed" if failed else "passed" if run.exit_code == 0 else "exited"
+    lines = sum(len(each.lines or ()) for each in run.tests)
     return Explained(
         outcome=outcome, exit_code=run.exit_code, failures=tuple(failures), output=run.output,
-        cost=Cost(lines=sum(len(each.lines or ()) for each in run.tests), seconds=round(time.perf_counter() - began, 3)),
+        cost=Cost(lines=lines, seconds=round(time.perf_counter() - began, 3)),
         failed=tuple(each.name for each in failed), failed_count=len(failed), ran=len(run.tests),
     )  # fmt: skip
 
@@ -190,7 +197,7 @@ def rank(run: SuiteRun, failing: TestRun, sources: Sources) -> Localization:
                 "failing": bad,
                 "passing": good,
                 "on_stack": is_on_stack,
-            }  # fmt: skip
+            }
         )
     suspects.sort(key=lambda each: (-float(each["score"]), str(each["file"]), int(each["line"])))
     return Localization(found={**found, "suspects": suspects[:_MAX_SUSPECTS]})
@@ -204,14 +211,15 @@ def _explanation(
         for each in test.frames
     )
     user = frames[0] if frames else None
-    head = Raised(error=truncate(test.error, _WIDEST), message=test.error, site=user, user=user, frames=frames[::-1])
+    error, *detail = (each.replace(f"{root}{os.sep}", "") for each in (test.error, *test.detail[:_MAX_DETAIL]))
+    head = Raised(error=truncate(error, _WIDEST), message=error, site=user, user=user, frames=frames[::-1])
     return Explanation(
         error=head.error,
         location="?" if user is None else user.location,
         code="" if user is None else user.code,
         function="?" if user is None else user.function,
         head=head,
-        detail=(*(f"  {line}" for line in test.detail[:_MAX_DETAIL]), *_value_lines(test, str(root))),
+        detail=(*(f"  {line}" for line in detail), *_value_lines(test, str(root))),
         notes=(*(f"swallowed on the way: {each}" for each in test.swallowed[-_MAX_SWALLOWED:]), *run.notes),
         test=(test.file, test.name),
         localization=located,
