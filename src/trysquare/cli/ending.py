@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import asyncio
 import logging
 import os
@@ -29,13 +28,25 @@ class Ending:
     def __init__(self) -> None:
         self._task: asyncio.Task[object] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._has_begun = False
+        self._code: int | None = None
         self._is_signalled = False
+        self._has_begun = threading.Event()
         self._is_over = threading.Event()
 
     @contextmanager
     def handled(self) -> Generator[None]:
-        """Take SIGTERM, as far as nobody inside does. Only the main thread takes signals."""
+        """Take SIGTERM, as far as nobody inside does, and bound the end. Only the main thread takes signals."""
+        # It waits from the start on: a handler of signals must start no thread, since it may interrupt that very act.
+        threading.Thread(target=self._watch, name="trysquare-ending", daemon=True).start()
+        try:
+            with self._signal_taken():
+                yield
+        finally:
+            self._is_over.set()
+            self._has_begun.set()
+
+    @contextmanager
+    def _signal_taken(self) -> Generator[None]:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -48,7 +59,6 @@ class Ending:
             raise
         finally:
             signal.signal(signal.SIGTERM, before)
-            self._is_over.set()
 
     @contextmanager
     def cancels(self) -> Generator[None]:
@@ -64,10 +74,9 @@ class Ending:
 
         A tool may go on although it was cancelled, or hang in a thread, and the event loop waits for it for ever.
         """
-        if not self._has_begun:
-            self._has_begun = True
-            # Not a `threading.Thread`: a handler of signals may interrupt the start of one, which holds a lock.
-            _thread.start_new_thread(self._give_up, (code,))
+        if self._code is None:
+            self._code = code
+            self._has_begun.set()
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
         if self._loop is None:
@@ -80,10 +89,11 @@ class Ending:
             # The loop may be asleep.
             self._loop.call_soon_threadsafe(lambda: None)
 
-    def _give_up(self, code: int) -> None:
+    def _watch(self) -> None:
+        self._has_begun.wait()
         if not self._is_over.wait(SECONDS):
             logger.warning("tools are still running %.0f seconds after they were cancelled; exiting", SECONDS)
-            os._exit(code)
+            os._exit(self._code or 0)
 
 
 def exit_code(error: BaseException | None) -> int:
