@@ -3,7 +3,7 @@
 # name packages only, never the registry they came from.
 set -eu
 common="--universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet ${UPGRADE:+--upgrade}"
-runtime="--extra bots --extra code --extra console --extra content --extra debug --extra gateway --extra guide --extra jobs --extra local --extra login --extra models"
+runtime="--extra bots --extra code --extra console --extra content --extra debug --extra gateway --extra guide --extra jobs --extra local --extra login --extra models --extra openapi"
 .venv/bin/uv pip compile pyproject.toml --group build $runtime $common -o constraints/runtime.txt
 .venv/bin/uv pip compile pyproject.toml --group dev --all-extras $common -o constraints/dev.txt
 # The lowest version of each direct dependency. What these need in turn is the newest that fits.

@@ -74,7 +74,10 @@ async def open_modules(settings: Settings, origins: Origins) -> AsyncGenerator[T
     from trysquare.sources import load_tools
 
     where = setting_location("tools", origins)
-    yield CombinedToolset(load_tools(named, project=settings.project, where=where) for named in settings.tools)
+    url = settings.openapi_url
+    yield CombinedToolset(
+        load_tools(named, project=settings.project, where=where, openapi_url=url) for named in settings.tools
+    )
 
 
 @asynccontextmanager

@@ -31,9 +31,11 @@ Changes: TypeAlias = Versions
 
 
 @asynccontextmanager
-async def open_reloading(sources: Sequence[str], *, project: Path, where: str = "") -> AsyncGenerator[DynamicToolset]:
+async def open_reloading(
+    sources: Sequence[str], *, project: Path, where: str = "", openapi_url: str | None = None
+) -> AsyncGenerator[DynamicToolset]:
     """The tools of sources, imported again whenever one of their files changes. Raises if the first import fails."""
-    reloader = _Reloader(sources, project, where)
+    reloader = _Reloader(sources, project, where, openapi_url)
     loaded = reloader.load()
     async with AsyncExitStack() as stack:
         # A version that was compiled within the same second would be taken for the present one.
@@ -97,8 +99,9 @@ class _Current:
 class _Reloader:
     """Imports the sources, and knows the modules and files that they are made of."""
 
-    def __init__(self, sources: Sequence[str], project: Path, where: str) -> None:
+    def __init__(self, sources: Sequence[str], project: Path, where: str, openapi_url: str | None = None) -> None:
         self._sources, self._project, self._where = sources, project, where
+        self._openapi_url = openapi_url
         self._others = frozenset(sys.modules)
         self._good: Mapping[str, ModuleType] = {}
         self._files: Versions = {}
@@ -112,7 +115,8 @@ class _Reloader:
         self._has_failed = True
         try:
             toolset = CombinedToolset(
-                load_tools(named, project=self._project, where=self._where) for named in self._sources
+                load_tools(named, project=self._project, where=self._where, openapi_url=self._openapi_url)
+                for named in self._sources
             )
             self._has_failed = False
             return toolset

@@ -1,4 +1,4 @@
-"""Sources of tools in Python: what `server.py`, `server.py:NAME`, `package.module` or `MODULE:NAME` stands for."""
+"""Sources of tools: what `server.py`, `server.py:NAME`, `package.module` or `MODULE:NAME` stands for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trysquare.core.errors import ConfigurationError, DeclarationError
 from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool, tool
 from trysquare.core.toolset import CombinedToolset, StaticToolset, Toolset
-from trysquare.settings.model import split_source
+from trysquare.settings.model import is_document, split_source
 
 KINDS = "a `Tools` object, a Toolset, a Tool, a function, or a list of tools"
 _OWN_FOLDER = str(Path(__file__).parent) + os.sep
@@ -53,6 +53,8 @@ def parse_source(text: str, *, project: Path) -> Source:
     if not is_file:
         return Source(module=place, name=name)
     file = (project / os.path.expanduser(place)).resolve()
+    if is_document(text):
+        return Source(module="", file=file)
     return Source(module=_module_name(file), file=file, name=name)
 
 
@@ -76,14 +78,37 @@ def _is_taken(file: Path) -> bool:
     return not file.stem.isidentifier() or file.stem in sys.stdlib_module_names
 
 
-def load_tools(named: str, *, project: Path, where: str = "") -> Toolset:
-    """The tools of a source, whose module is imported. Raises `ConfigurationError`."""
+def load_tools(named: str, *, project: Path, where: str = "", openapi_url: str | None = None) -> Toolset:
+    """The tools of a source, whose module is imported. Raises `ConfigurationError`.
+
+    `openapi_url` is the address of the API, where the source is an OpenAPI document.
+    """
     location = f"{where}: {named}" if where else named
+    if is_document(named):
+        return _api_tools(named, project, openapi_url)
     source = parse_source(named, project=project)
     module = import_source(source, project=project, location=location)
     if source.name:
         return _toolset_of(_attribute(module, source.name, location), location)
     return _only_tools_of(module, named, location)
+
+
+def _api_tools(named: str, project: Path, url: str | None) -> Toolset:
+    # Imported here, since most sources are Python.
+    from trysquare.openapi import from_openapi
+
+    _, _, is_file = split_source(named)
+    spec = project / os.path.expanduser(named) if is_file else named
+    return from_openapi(spec, base_url=url, secrets=_stored_secret)
+
+
+def _stored_secret(name: str) -> str | None:
+    """A secret of the environment, or one that `trysquare gateway secret` stored."""
+    if (found := os.environ.get(name)) is not None:
+        return found
+    from trysquare.gateway.config.secrets import SystemSecrets
+
+    return SystemSecrets().read(name)
 
 
 def import_source(source: Source, *, project: Path, location: str) -> ModuleType:

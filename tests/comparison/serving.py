@@ -13,14 +13,15 @@ from typing import Any
 import fastmcp
 import httpx2 as httpx
 import pytest
+from fastapi import FastAPI
 from fastmcp.server.middleware import Middleware as TheirMiddleware
 from fastmcp.server.middleware.rate_limiting import RateLimitingMiddleware
-from fastmcp.server.providers.openapi import OpenAPIProvider
 
 from tests.comparison.rows import ours, theirs
 from trysquare import CallContext, Client, CombinedToolset, Result, Tool, Tools
 from trysquare.catalog.lint.engine import lint
 from trysquare.middleware import cache_results, rate_limit
+from trysquare.openapi import from_fastapi
 from trysquare.reload import open_reloading
 
 COMMAND = str(Path(sys.executable).with_name("trysquare"))
@@ -263,6 +264,30 @@ async def combined(folder: Path) -> None:
         assert {"greet", "shop_buy"} <= {tool.name for tool in await client.list_tools()}
 
 
+def _priced() -> FastAPI:
+    app = FastAPI(title="Shop")
+
+    @app.get("/prices/{name}")
+    def read_price(name: str) -> dict[str, str]:
+        return {"name": name}
+
+    return app
+
+
+@ours("APIs described by OpenAPI, FastAPI applications")
+async def api(folder: Path) -> None:
+    async with Client(from_fastapi(_priced())) as client:
+        assert (await client.call_tool("read_price", {"name": "tea"})).data == {"name": "tea"}
+
+
+@theirs("APIs described by OpenAPI, FastAPI applications")
+async def their_api(folder: Path) -> None:
+    mcp = fastmcp.FastMCP.from_fastapi(app=_priced())
+    async with fastmcp.Client(mcp) as client:
+        [tool] = await client.list_tools()
+        assert (await client.call_tool(tool.name, {"name": "tea"})).structured_content == {"name": "tea"}
+
+
 @theirs("several sets of tools as one")
 async def their_combined(folder: Path) -> None:
     mcp, other = fastmcp.FastMCP("x"), fastmcp.FastMCP("y")
@@ -341,9 +366,3 @@ async def pytest_plugin(folder: Path) -> None:
 async def descriptions(folder: Path) -> None:
     rules = {(finding.rule, finding.field) for finding in lint(greeter().toolset())}
     assert ("field-described", "name") in rules
-
-
-@theirs("OpenAPI and FastAPI import")
-async def their_openapi(folder: Path) -> None:
-    assert callable(OpenAPIProvider)
-    assert callable(fastmcp.FastMCP.from_openapi)

@@ -47,6 +47,7 @@ EXTRAS = {
     "local": "xllamacpp",
     "login": "mcp",
     "models": "httpx2",
+    "openapi": "pyyaml",
     "otel": "opentelemetry-sdk",
     "postgres": "psycopg",
     "pydantic-ai": "pydantic-ai-slim",

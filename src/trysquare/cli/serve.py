@@ -212,7 +212,8 @@ async def open_served(loaded: Loaded, own: Toolset | None, ending: Ending, *, re
 
                 logging.getLogger("trysquare.reload").setLevel(logging.INFO)
                 where = setting_location("tools", loaded.origins)
-                opening = open_reloading(settings.tools, project=settings.project, where=where)
+                url = settings.openapi_url
+                opening = open_reloading(settings.tools, project=settings.project, where=where, openapi_url=url)
                 own, settings = await stack.enter_async_context(opening), settings.model_copy(update={"tools": ()})
             app = await stack.enter_async_context(open_app(settings, origins=loaded.origins, own=own))
             from trysquare.middleware.tracing import tracing

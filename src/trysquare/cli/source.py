@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from trysquare.cli.command import Option, option
 from trysquare.cli.terminal import TerminalCaller, block_text, print_lines, say
 from trysquare.core.errors import ConfigurationError
+from trysquare.settings.model import DOCUMENTS, is_document
 
 if TYPE_CHECKING:
     from trysquare.client import Client, LogMessage, Progress
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from trysquare.core.content import Content
     from trysquare.settings.load import Loaded
 
-_ABOUT_SOURCE = "tools of a Python file or module: server.py, server.py:tools, package.module; default: the settings"
+_ABOUT_SOURCE = "server.py, server.py:tools, package.module, or openapi.json; default: the settings"
 SOURCE: Option = option("source", metavar="SOURCE", nargs="?", help=_ABOUT_SOURCE)
-_ABOUT_SERVER = "server.py, package.module, a URL, or a command after --; default: the settings"
+_ABOUT_SERVER = "server.py, package.module, openapi.json, a URL, or a command after --; default: the settings"
 SERVER: Option = option("source", metavar="SOURCE", nargs="?", help=_ABOUT_SERVER)
 _ABOUT_HEADER = 'HTTP header for a URL, "NAME: VALUE"; can be repeated'
 HEADER: Option = option("-H", "--header", metavar="HEADER", action="append", default=[], help=_ABOUT_HEADER)
@@ -35,7 +36,7 @@ _MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 def is_source(word: str) -> bool:
     """Whether a word that could be the name of a tool is a source: a URL, a Python file, or MODULE:NAME."""
     place = word.rpartition(":")[0] or word
-    return word.lower().startswith(_WEB) or place.endswith(".py") or _MODULE.fullmatch(word) is not None
+    return is_document(word) or place.endswith(".py") or _MODULE.fullmatch(word) is not None
 
 
 def take_source(arguments: argparse.Namespace) -> str | None:
@@ -51,7 +52,8 @@ def take_source(arguments: argparse.Namespace) -> str | None:
 
 def remote_target(arguments: argparse.Namespace, source: str | None) -> Target | None:
     """The server to reach by a command or a URL; None for one of this process."""
-    is_url = source is not None and source.lower().startswith(_WEB)
+    # An address that ends like a document is one; others are those of MCP servers.
+    is_url = source is not None and source.lower().startswith(_WEB) and not source.lower().endswith(DOCUMENTS)
     if arguments.header and not is_url:
         raise ConfigurationError("headers are for a server that has a URL.", where="--header")
     if not arguments.server_command and not is_url:

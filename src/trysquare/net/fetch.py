@@ -116,7 +116,7 @@ class Fetcher:
         import httpcore2
 
         broken = (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException, httpcore2.ProxyError)
-        backend = cast(httpcore2.AsyncNetworkBackend, _CheckedConnections(self._config, self._resolve))
+        backend = cast(httpcore2.AsyncNetworkBackend, CheckedConnections(self._config, self._resolve))
         context = await tls_context(str(url))
         address = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         # A compressed body could expand to any size, so none is asked for.
@@ -152,14 +152,15 @@ class Fetcher:
         return bytes(body)
 
 
-class _CheckedConnections:
-    """Network backend that connects only to checked addresses."""
+class CheckedConnections:
+    """Network backend of httpcore2 that connects only to checked addresses."""
 
-    def __init__(self, config: FetchConfig, resolve: Resolve) -> None:
+    def __init__(self, config: FetchConfig, resolve: Resolve = resolve, *, instruction: str = _ONLY_PUBLIC) -> None:
         import httpcore2
 
         self._config = config
         self._resolve = resolve
+        self._instruction = instruction
         self._inner = cast(httpcore2.AsyncNetworkBackend, httpcore2.AnyIOBackend())
 
     async def connect_tcp(
@@ -203,7 +204,7 @@ class _CheckedConnections:
                 raise ToolError(
                     f"`{host[:100]}` resolves to {address}, which is {reason}.",
                     code=ErrorCode.FETCH_NOT_ALLOWED,
-                    instruction=_ONLY_PUBLIC,
+                    instruction=self._instruction,
                 )
         return addresses
 

@@ -56,8 +56,20 @@ def _profile(given: str) -> str:
     return given
 
 
+DOCUMENTS = (".json", ".yaml", ".yml")
+"""How the names of OpenAPI documents end."""
+_WEB = ("http://", "https://")
+
+
+def is_document(text: str) -> bool:
+    """Whether a source of tools is an OpenAPI document: its file, or its address."""
+    return text.lower().startswith(_WEB) or text.lower().endswith(DOCUMENTS)
+
+
 def split_source(text: str) -> tuple[str, str, bool]:
     """The file or module of a source of tools, the name after its colon, and whether it is a file."""
+    if is_document(text):
+        return text, "", not text.lower().startswith(_WEB)
     place, separator, name = text.rpartition(":")
     if separator and place.endswith(".py"):
         return place, name, True
@@ -68,10 +80,14 @@ def split_source(text: str) -> tuple[str, str, bool]:
 
 
 def _tools_name(given: str) -> str:
+    if is_document(given):
+        return given
     place, name, is_file = split_source(given)
     parts = [*([] if is_file else place.split(".")), *(name.split(".") if name or given.endswith(":") else [])]
     if not all(part.isidentifier() for part in parts):
-        raise ValueError("expected FILE.py or MODULE, with :NAME for one of its names, such as server.py:tools")
+        raise ValueError(
+            "expected FILE.py or MODULE, with :NAME for one of its names, such as server.py:tools; or openapi.json"
+        )
     return given
 
 
@@ -79,6 +95,12 @@ def _named_address(given: str) -> str:
     name, separator, address = given.partition("=")
     if not separator or not name.strip() or not address.strip().startswith(("http://", "https://")):
         raise ValueError("expected NAME=URL, such as news=https://example.org/feed")
+    return given
+
+
+def _web_address(given: str | None) -> str | None:
+    if given is not None and not (given.startswith(_WEB) and given.partition("://")[2].strip("/")):
+        raise ValueError("expected an address such as https://api.example.com/v1")
     return given
 
 
@@ -278,8 +300,14 @@ class Settings(Section):
     """All settings."""
 
     tools: Annotated[ToolsList, _source("tools of a Python file or module", "SOURCE")] = Field(
-        default=(), description="Tools to serve: FILE.py or MODULE, and :NAME for one of several"
+        default=(),
+        description="Tools to serve: FILE.py or MODULE, and :NAME for one of several, or an OpenAPI document",
     )
+    openapi_url: Annotated[
+        str | None,
+        AfterValidator(_web_address),
+        CliOption(group="sources", metavar="URL", help="address of the API of an OpenAPI document"),
+    ] = Field(default=None, description="Address of the API, instead of the one that its OpenAPI document names")
     bot: Annotated[PathList, _source("a workflow bot", "FOLDER")] = Field(
         default=(), description="Directories of workflow bots"
     )

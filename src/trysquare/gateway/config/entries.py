@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -93,7 +94,7 @@ def _choice(fields: Fields, key: str) -> str | None:
     return chosen
 
 
-COMMAND_KEYS = ("command", "server_script_path")
+COMMAND_KEYS = ("command", "server_script_path", "openapi")
 _FOLDER_KEYS = ("cwd", "workingDirectory")
 _INVALID_TEXT = re.compile(r"[\x00\ud800-\udfff]")
 
@@ -106,6 +107,9 @@ def read_process(fields: Fields, base: Path) -> dict[str, Any]:
     cwd = fields.text(*_FOLDER_KEYS)
     written = fields.as_written()
     launch, names, folder = _command_line(written, base), _environment(written), written.text(*_FOLDER_KEYS)
+    if launch[0] == sys.executable and written.member("command") is None:
+        # Which Python runs Trysquare is no change of the server.
+        launch = ("trysquare", launch[1][2:])
     return {
         "shown": display_command(*launch, names, folder),
         # Values of the environment count too: many programs run what a variable names.
@@ -118,8 +122,10 @@ def read_process(fields: Fields, base: Path) -> dict[str, Any]:
 
 
 def _command_line(fields: Fields, base: Path) -> tuple[str, tuple[str, ...]]:
-    """The command as a string, a list with arguments, an object with a path, or a Python script."""
+    """The command as text, a list, or an object with a path; a Python script; or an OpenAPI document."""
     member = fields.member("command")
+    if member is None and fields.member("openapi") is not None:
+        return sys.executable, ("-m", "trysquare", *_api_options(fields, base))
     if member is None:
         return "python", (str(base / (fields.text("server_script_path") or "")), *(fields.texts("args") or ()))
     if member.node.items is not None:
@@ -129,6 +135,17 @@ def _command_line(fields: Fields, base: Path) -> tuple[str, tuple[str, ...]]:
     if inner is not None:
         return inner.text("path", "command") or "", inner.texts("args") or ()
     return fields.text("command") or "", fields.texts("args") or ()
+
+
+def _api_options(fields: Fields, base: Path) -> tuple[str, ...]:
+    """The options with which an API is served from its document."""
+    document = fields.text("openapi") or ""
+    is_web = document.lower().startswith(("http://", "https://"))
+    if not is_web and not document.lower().endswith((".json", ".yaml", ".yml")):
+        raise fields.wrong(fields.member("openapi"), "must be the file or address of an OpenAPI document.")
+    place = document if is_web else str(base / Path(document).expanduser())
+    url = fields.text(*URL_KEYS)
+    return ("serve", place, *(("--openapi-url", url) if url is not None else ()))
 
 
 def _command_object(fields: Fields) -> Fields | None:
