@@ -457,7 +457,7 @@ def test_keys_and_parts_that_mean_nothing_are_warned_of(tmp_path: Path) -> None:
         pytest.param(
             {"bot_config.json": {"name": "mini", "gates": {"gather": {"proof": True}}}},
             "bot_config.json",
-            "Unknown action `gather` in `gates`. Did you mean",
+            "Unknown action or behavior `gather` in `gates`. Did you mean",
             id="a gate of nothing",
         ),
         pytest.param(

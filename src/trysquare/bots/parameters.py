@@ -148,8 +148,9 @@ PARAMETERS: dict[str, JsonObject] = {
         "properties": {kind: {"type": "array", "items": {"type": "string"}} for kind in KINDS},
         "additionalProperties": False,
     },
+    "comment": _spec("string", "Comment on the action, for who works on it next"),
     "action": _spec("string", "Action to open (default: the current one)"),
-    "delivery": _spec("string", "data.delivery.handle of your last delivery; without it all parts are sent"),
+    "delivery": _spec("string", "data.delivery.handle of your last delivery"),
     "part": _spec("string", "Handle of one part of the instructions"),
     "fresh": _spec("boolean", "true sends delivered parts again"),
     "answers": _spec("object", "Answers to the key questions, by question"),
@@ -173,8 +174,11 @@ OF_ACTION: dict[str, frozenset[str]] = {
 }
 
 _ANYWHERE = ("project", "run")
-_FORWARD = (*_ANYWHERE, "confirm", "scope", "part", "fresh", "delivery", "request_key")
-_TEXTS = ("action", "delivery", "project", "run", "request_key", "expected_action", "reason", "part", "query", "tool")
+_FORWARD = (*_ANYWHERE, "confirm", "scope", "part", "fresh", "delivery", "request_key", "comment")
+_TEXTS = (
+    *("action", "comment", "delivery", "project", "run", "request_key", "expected_action", "reason", "part", "query"),
+    "tool",
+)
 _FLAGS = ("hard", "fresh", "overwrite", "confirm_deletion")
 _NOT_REASONS = frozenset({"", "true", "false", "yes", "no", "y", "n", "1", "0", "on", "off", "none", "null"})
 
@@ -189,6 +193,7 @@ class Parameters:
     request_key: str | None = None
     expected_action: str | None = None
     reason: str | None = None
+    comment: str | None = None
     part: str | None = None
     action: str | None = None
     delivery: str | None = None
@@ -209,21 +214,36 @@ def _schema(parameters: JsonObject) -> JsonObject:
     return {"type": "object", "properties": {"parameters": parameters}, "additionalProperties": False}
 
 
+def _flat(schema: JsonObject) -> JsonObject:
+    """A property without what is inside of it."""
+    return {name: value for name, value in schema.items() if name not in ("properties", "additionalProperties")}
+
+
 class BotArguments:
     """Arguments of one bot tool: an object `parameters`; top-level names are read as if they were inside it."""
 
     def __init__(
-        self, names: Iterable[str], *, listed: bool = False, enums: Mapping[str, Sequence[str]] | None = None
+        self,
+        names: Iterable[str],
+        *,
+        described: Iterable[str] = (),
+        about: str | None = None,
+        enums: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`listed` shows every parameter in the listed schema; `enums` are the allowed values of some."""
+        """`described` are listed with their descriptions; `about` stands for the others (default: their names).
+
+        `enums` are the allowed values of some.
+        """
         self.names = tuple(names)
         self._enums = enums or {}
         properties = {name: self._property(name) for name in self.names}
         self.exact = _schema({"type": "object", "properties": properties, "additionalProperties": False})
-        # The short form is part of every conversation with a model, for many tools.
-        own = {name: PARAMETERS[name] for name in self.names if name not in _FORWARD}
-        short: JsonObject = {"type": "object", "description": ", ".join(self.names[:4]) + " …"}
-        self.wire = self.exact if listed else _schema({**short, "properties": own} if own else short)
+        # What is listed is part of every conversation with a model, for many tools.
+        own = {name: _flat(properties[name]) for name in described}
+        rest = ", ".join(name for name in self.names if name not in own)
+        short: JsonObject = {"type": "object", "description": rest if about is None else about}
+        whole: JsonObject = {"type": "object", "properties": own, "additionalProperties": False}
+        self.wire = _schema(({**short, "properties": own} if own else short) if rest else whole)
 
     def _property(self, name: str) -> JsonObject:
         values = self._enums.get(name)
@@ -280,23 +300,28 @@ class BotArguments:
         )
 
 
-BOT_LEVEL = BotArguments((*_FORWARD, *sorted(name for names in OF_ACTION.values() for name in names)), listed=True)
-CLOSE = BotArguments(
-    ("expected_action", "reject", "skip", "reason", "request_key", *_ANYWHERE, "scope", "confirm", "delivery"),
-    listed=True,
+_DECISIONS = ("expected_action", "reject", "skip", "reason")
+BOT_LEVEL = BotArguments((*_FORWARD, *sorted(name for names in OF_ACTION.values() for name in names)))
+_CLOSING = (*_DECISIONS, "request_key", *_ANYWHERE, "scope", "confirm", "delivery", "comment")
+CLOSE = BotArguments(_CLOSING, described=_CLOSING)
+RESTART = BotArguments(("hard", *_ANYWHERE), described=("hard",))
+FIND = BotArguments(("query", *_ANYWHERE), described=("query",))
+DO = BotArguments(
+    ("tool", "action", *dict.fromkeys((*BOT_LEVEL.names, *CLOSE.names, *RESTART.names))),
+    described=("tool",),
+    about="and those of that tool",
 )
-RESTART = BotArguments(("hard", *_ANYWHERE), listed=True)
-FIND = BotArguments(("query", *_ANYWHERE))
-DO = BotArguments(("tool", "action", *dict.fromkeys((*BOT_LEVEL.names, *CLOSE.names, *RESTART.names))))
 
 
 def behavior_arguments(actions: Sequence[str]) -> BotArguments:
     """The arguments of a behavior's tool, which opens any of its actions."""
-    return BotArguments((*BOT_LEVEL.names, "action"), listed=True, enums={"action": actions})
+    names = (*BOT_LEVEL.names, "action")
+    return BotArguments(names, described=("action",), about="and those of the bot's tool", enums={"action": actions})
 
 
 def action_arguments(action: str) -> BotArguments:
-    return BotArguments((*_FORWARD, *sorted(OF_ACTION.get(action, ()))))
+    own = sorted(OF_ACTION.get(action, ()))
+    return BotArguments((*_FORWARD, *own), described=own, about=", ".join(_ANYWHERE) + " …")
 
 
 def _read(tool: str, given: JsonObject) -> Parameters:
@@ -311,6 +336,7 @@ def _read(tool: str, given: JsonObject) -> Parameters:
         request_key=texts["request_key"],
         expected_action=texts["expected_action"],
         reason=_reason(tool, texts["reason"], reject, skip),
+        comment=texts["comment"],
         part=texts["part"],
         action=texts["action"],
         delivery=texts["delivery"],

@@ -11,7 +11,7 @@ from trysquare.bots.projects import LiveBot
 from trysquare.bots.workflow.machine import RunState, open_actions, open_gates
 from trysquare.bots.workflow.state_file import MAIN, is_run_name
 from trysquare.core.context import CallContext
-from trysquare.core.errors import InvalidArguments, ToolError
+from trysquare.core.errors import ConfigurationError, InvalidArguments, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.prompts import Complete, Prompt, PromptArgument, PromptMessage
 from trysquare.core.text import closest_names
@@ -132,6 +132,6 @@ def introduction(bot: LiveBot) -> str:
     try:
         others = [each for each in bot.project().state.recent(limit=_MAX_RUNS) if each != MAIN]
         stands = " ".join([standing(bot), *(["Other runs: " + ", ".join(others) + "."] if others else [])])
-    except ToolError as error:
+    except (ToolError, ConfigurationError) as error:
         stands = f"The state of {bot.name} cannot be read: {error}"
     return f"{stands} {tools}"

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Generator
-from contextlib import closing, contextmanager
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +26,11 @@ from trysquare.bots.workflow.state_file import MAIN
 from trysquare.bots.workflow.transaction import DamagedRecord
 from trysquare.cli.approve import decide_code
 from trysquare.cli.bot_diff import compare, print_difference
+from trysquare.cli.bot_open import ABOUT_BOT, RUN, opened_bot, opened_bots, require_run
 from trysquare.cli.bot_records import write_export
+from trysquare.cli.bot_team import ASSIGN, COMMENT, VERIFY
 from trysquare.cli.command import Command, option
-from trysquare.cli.options import JSON, add_place_options, load, positive
+from trysquare.cli.options import JSON, add_place_options, positive
 from trysquare.cli.terminal import (
     TerminalCaller,
     count,
@@ -45,37 +43,6 @@ from trysquare.cli.terminal import (
 from trysquare.core.context import CallContext, local_principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject
-from trysquare.providers import bot_configs, open_states, state_file, workflow_store
-from trysquare.store import LazyApprovals
-from trysquare.store.lazy import LazyDatabase
-
-
-@contextmanager
-def _opened_bots(arguments: argparse.Namespace) -> Generator[list[LiveBot]]:
-    """Open the bots of the options or the configuration on the project's state."""
-    loaded = load(arguments)
-    configs = bot_configs(loaded.settings, loaded.origins)
-    if not configs:
-        raise ConfigurationError("no bot is configured.", where="bot", hint="Name one with --bot FOLDER.")
-    with open_states() as states, closing(LazyDatabase(state_file(loaded.settings, loaded.origins))) as state:
-        open_store = partial(workflow_store, loaded.settings, states)
-        # The working directory names the project.
-        yield [
-            LiveBot(replace(config, project_named=True), open_store=open_store, approvals=LazyApprovals(state))
-            for config in configs
-        ]
-
-
-@contextmanager
-def _opened_bot(arguments: argparse.Namespace) -> Generator[LiveBot]:
-    """Open the only bot; several are a `ConfigurationError`."""
-    with _opened_bots(arguments) as bots:
-        if len(bots) > 1:
-            names = ", ".join(bot.name for bot in bots)
-            raise ConfigurationError(
-                f"several bots are configured: {names}.", where="bot", hint="Name one with --bot FOLDER."
-            )
-        yield bots[0]
 
 
 def _new(arguments: argparse.Namespace) -> None:
@@ -131,7 +98,7 @@ def _print_check(report: dict[str, Any]) -> None:
 
 def _status(arguments: argparse.Namespace) -> None:
     """Every run of every bot."""
-    with _opened_bots(arguments) as bots:
+    with opened_bots(arguments) as bots:
         reports = [_status_report(bot) for bot in bots]
     print_report(reports, lambda: _print_status(reports), json=arguments.json)
 
@@ -191,22 +158,14 @@ def _word(state: RunState, left: int) -> str:
 
 def _history(arguments: argparse.Namespace) -> None:
     """What was completed and taken up again, or every change."""
-    with _opened_bot(arguments) as bot:
+    with opened_bot(arguments) as bot:
         project = bot.project()
         project.load(arguments.run)
-        _require_run(project.state, arguments.run)
+        require_run(project.state, arguments.run)
         lines = (_events if arguments.events else _entries)(project.state, arguments)
     headings = [name.upper() for name in lines[0]] if lines else []
     rows = [[str(cell) for cell in line.values()] for line in lines]
     print_listing(lines, headings, rows, json=arguments.json, empty=f"Run {arguments.run} has no history.")
-
-
-def _require_run(state: WorkflowRuns, run: str, where: str = "bot history") -> None:
-    known = [each.name for each in state.runs()]
-    if run not in known and (known or run != MAIN):
-        raise ConfigurationError(
-            f"unknown run `{run}`.", where=where, hint=f"Known runs: {', '.join(known) or 'none'}."
-        )
 
 
 def _entries(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -239,31 +198,31 @@ def _events(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str
 
 def _export(arguments: argparse.Namespace) -> None:
     """The whole history of one run or of all of them, as lines of JSON."""
-    with _opened_bot(arguments) as bot:
+    with opened_bot(arguments) as bot:
         project = bot.project()
         project.load(MAIN)
         if arguments.run is not None:
-            _require_run(project.state, arguments.run, "bot export")
+            require_run(project.state, arguments.run, "bot export")
         runs = [each.name for each in project.state.runs()] if arguments.run is None else [arguments.run]
         write_export(project.state, runs, arguments.output)
 
 
 def _recover(arguments: argparse.Namespace) -> None:
     """Rebuild a damaged record from the run's changes and history."""
-    with _opened_bot(arguments) as bot:
+    with opened_bot(arguments) as bot:
         state, version = bot.project().state.recover(arguments.run, principal=local_principal().subject)
     _report(arguments, arguments.run, state, f"was rebuilt from version {version} and is at", {})
 
 
 def _diff(arguments: argparse.Namespace) -> None:
-    with _opened_bot(arguments) as bot:
+    with opened_bot(arguments) as bot:
         report = compare(bot, arguments.before, arguments.after)
     print_report(report, lambda: print_difference(report), json=arguments.json)
 
 
 def _rewind(arguments: argparse.Namespace) -> None:
     """Set a run back. Its files stay as they are, and proofs come back only where they fit them."""
-    with _opened_bot(arguments) as bot:
+    with opened_bot(arguments) as bot:
         project, run = bot.project(), arguments.run
         project.load(run)
         definition = bot.definition_of(run)
@@ -287,7 +246,7 @@ def _open_again(then: RunState, now: RunState) -> list[str]:
 
 def _fork(arguments: argparse.Namespace) -> None:
     """Begin a run at another one's place."""
-    with _opened_bot(arguments) as bot:
+    with opened_bot(arguments) as bot:
         project, to = bot.project(), arguments.name
         source = project.load(arguments.run).state
         require_run_name(to)
@@ -312,9 +271,9 @@ def _fork(arguments: argparse.Namespace) -> None:
 
 async def _loosen(arguments: argparse.Namespace) -> None:
     """Take a run out of strict mode, which a human has to agree to in a terminal."""
-    with _opened_bot(arguments) as bot:
+    with opened_bot(arguments) as bot:
         project, run = bot.project(), arguments.run
-        _require_run(project.state, run, "bot loosen")
+        require_run(project.state, run, "bot loosen")
         context = CallContext(caller=TerminalCaller(), client="trysquare bot")
         require_terminal("bot loosen", "take a run out of strict mode", context.can_ask())
         if not project.load(run).state.strict:
@@ -362,7 +321,7 @@ async def _reject(arguments: argparse.Namespace) -> int | None:
 
 
 async def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bool) -> None:
-    with _opened_bot(arguments) as bot:
+    with opened_bot(arguments) as bot:
         tool = close_tool_name(bot.name)
         read = CLOSE.read(tool, {**given, "run": arguments.run})
         by = local_principal().subject
@@ -385,13 +344,7 @@ _NEW = (
     JSON,
 )
 _FOLDER = option("folder", metavar="PATH", type=Path, help="the bot's directory")
-_ABOUT_BOT = "the bot; required unless the configuration names exactly one"
-_RUN = (
-    JSON,
-    option("--run", default="main", metavar="RUN", help="the run (default: main)"),
-    option("--bot", metavar="FOLDER", action="append", default=argparse.SUPPRESS, help=_ABOUT_BOT),
-    add_place_options,
-)
+_RUN = RUN
 _HISTORY = (
     option("--events", action="store_true", help="show every change instead of the completions"),
     option("--limit", type=positive(int), default=1_000, metavar="N", help="maximum number of lines"),
@@ -400,7 +353,7 @@ _HISTORY = (
 _EXPORT = (
     option("--output", type=Path, metavar="FILE", help="the file to write (default: standard output)"),
     option("--run", metavar="RUN", help="only this run (default: all)"),
-    option("--bot", metavar="FOLDER", action="append", default=argparse.SUPPRESS, help=_ABOUT_BOT),
+    option("--bot", metavar="FOLDER", action="append", default=argparse.SUPPRESS, help=ABOUT_BOT),
     add_place_options,
 )
 _SIDES = (
@@ -471,6 +424,9 @@ COMMAND = Command(
                 "trysquare bot recover --run main --bot bots/release",
             ),
         ),
+        "assign": ASSIGN,
+        "comment": COMMENT,
+        "verify": VERIFY,
         "diff": Command(
             _diff,
             (*_SIDES, *_RUN),

@@ -60,6 +60,8 @@ class ConsentGrant:
     at: str | None = None
     ticket: str | None = None
     """The ticket of an answer through the client."""
+    digest: str | None = None
+    """The digest of the call that was agreed to, as in the audit log."""
 
 
 class Approvals(Protocol):

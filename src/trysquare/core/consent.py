@@ -165,7 +165,7 @@ async def obtain_consent(request: ConsentRequest, approvals: Approvals | None, c
     if decision.state == "waiting" and asks:
         return await _ask(request, text, store, context)
     _require_approved(decision, request, size)
-    return ConsentGrant(by=decision.by, how=decision.how, at=decision.at)
+    return ConsentGrant(by=decision.by, how=decision.how, at=decision.at, digest=request.digest)
 
 
 async def _ask(request: ConsentRequest, text: str, store: Approvals, context: CallContext) -> ConsentGrant:
@@ -185,7 +185,7 @@ async def _ask(request: ConsentRequest, text: str, store: Approvals, context: Ca
         if not approved:
             raise _refusal("cancelled the question" if answer.action == "cancel" else "did not agree")
         if taken:
-            return ConsentGrant(by=by, how=how, ticket=ticket)
+            return ConsentGrant(by=by, how=how, ticket=ticket, digest=request.digest)
     raise AssertionError("a question is answered or ends the call")
 
 

@@ -26,6 +26,7 @@ def _relative(value: str) -> str:
 Texts = Annotated[list[str], BeforeValidator(_as_list)]
 Inside = Annotated[str, Field(min_length=1, max_length=400), AfterValidator(_relative)]
 Words = Annotated[str, Field(min_length=1)]
+Names = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], BeforeValidator(_as_list)]
 
 
 class Open(BaseModel):
@@ -47,6 +48,8 @@ class GateKeys(Closed):
     proof: bool | None = None
     requires_clean: bool | None = None
     budget_tokens: Annotated[int, Field(ge=200, le=200_000)] | None = None
+    assignees: Names | None = None
+    reviewers: Names | None = None
 
 
 class ActionConfig(GateKeys):
@@ -77,6 +80,8 @@ class BotConfig(Closed):
     proof: bool = False
     budget_tokens: Annotated[int, Field(ge=200, le=200_000)] | None = None
     gates: dict[str, GateKeys] = {}
+    teams: dict[str, Names] = {}
+    """Names for groups of principals; `@name` stands for them in `assignees` and `reviewers`."""
 
 
 class InstructionsFile(Open):

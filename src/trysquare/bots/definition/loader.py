@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from shutil import which
+from typing import Any
 
 from trysquare.bots.definition import files as schema
 from trysquare.bots.definition import model
@@ -516,19 +517,23 @@ def _gates(
 ) -> dict[Position, model.Gate]:
     """The gate of each action in each behavior; the most specific setting wins."""
     known = [action.name for action in actions]
+    own = {behavior.name: _own_gates(folder, behavior) for behavior in behaviors}
     positions = [Position(behavior=behavior.name, action=name) for behavior in behaviors for name in known]
-    names = {*known, *(f"{each.behavior}.{each.action}" for each in positions)}
+    names = {*known, *own, *(f"{each.behavior}.{each.action}" for each in positions)}
     for key in config.gates:
         if key not in names:
-            raise folder.error(config_path, f"Unknown action `{key}` in `gates`.", hint=nearest(key, sorted(names)))
-    own = {behavior.name: _own_gates(folder, behavior) for behavior in behaviors}
+            raise folder.error(
+                config_path, f"Unknown action or behavior `{key}` in `gates`.", hint=nearest(key, sorted(names))
+            )
     gates: dict[Position, model.Gate] = {}
     for action in actions:
         general = _changed(action.gate, config.gates.get(action.name))
         for behavior in behaviors:
             position = Position(behavior=behavior.name, action=action.name)
-            nearer = _changed(general, own[behavior.name].get(action.name))
-            gates[position] = _changed(nearer, config.gates.get(f"{behavior.name}.{action.name}"))
+            whole = None if behavior.name in known else config.gates.get(behavior.name)
+            nearer = _changed(_changed(general, whole), own[behavior.name].get(action.name))
+            gate = _changed(nearer, config.gates.get(f"{behavior.name}.{action.name}"))
+            gates[position] = _with_people(folder, config, config_path, gate)
     _check_policies(folder, config_path, behaviors, [action.name for action in actions if action.workflow], gates)
     return gates
 
@@ -542,8 +547,32 @@ def _own_gates(folder: BotFolder, behavior: model.BehaviorDefinition) -> dict[st
 def _changed(gate: model.Gate, keys: schema.GateKeys | None) -> model.Gate:
     if keys is None:
         return gate
-    given = {name: getattr(keys, name) for name in schema.GateKeys.model_fields}
+    given: dict[str, Any] = {name: getattr(keys, name) for name in schema.GateKeys.model_fields}
+    for name in ("assignees", "reviewers"):
+        given[name] = None if given[name] is None else tuple(given[name])
     return replace(gate, **{name: value for name, value in given.items() if value is not None})
+
+
+def _with_people(folder: BotFolder, config: schema.BotConfig, path: str, gate: model.Gate) -> model.Gate:
+    """The gate with the members of its teams. What has reviewers needs their proof."""
+    if not gate.assignees and not gate.reviewers:
+        return gate
+    lists = {"assignees": _members(folder, config, path, gate.assignees)}
+    lists["reviewers"] = _members(folder, config, path, gate.reviewers)
+    return replace(gate, **lists, proof=gate.proof or bool(gate.reviewers))
+
+
+def _members(folder: BotFolder, config: schema.BotConfig, path: str, names: Iterable[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in names:
+        if not name.startswith("@"):
+            found.append(name)
+        elif name[1:] in config.teams:
+            found.extend(config.teams[name[1:]])
+        else:
+            hint = nearest(name[1:], sorted(config.teams)) if config.teams else "Name its members in `teams`."
+            raise folder.error(path, f"Unknown team `{name}`.", hint=hint)
+    return tuple(dict.fromkeys(found))
 
 
 def _check_policies(

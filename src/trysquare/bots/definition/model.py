@@ -26,6 +26,10 @@ class Gate:
     """Whether a human must prove the close; the bot's agent alone cannot."""
     requires_clean: bool = False
     budget_tokens: int = DEFAULT_BUDGET
+    assignees: tuple[str, ...] = ()
+    """Principals who may close it; empty means everybody."""
+    reviewers: tuple[str, ...] = ()
+    """Principals who may prove it; with reviewers, it needs proof."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -233,6 +237,10 @@ def _demands(definition: BotDefinition, position: Position) -> Iterator[str]:
     gate = definition.gates[position]
     if gate.proof:
         yield PROOF
+    if gate.reviewers:
+        yield f"an approval by {', '.join(gate.reviewers)}"
+    if gate.assignees:
+        yield f"work by {', '.join(gate.assignees)}"
     if not gate.requires_clean:
         return
     yield "clean rules"

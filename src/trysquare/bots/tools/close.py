@@ -68,13 +68,14 @@ def _close_or_view(call: BotCall, *, proof: bool) -> Result[Any] | CloseView:
     view = _view(call)
     require_project(call, view.location)
     if call.parameters.reject:
-        moved = call.move(lambda state: _reject(call, state), kind="reject")
+        moved = call.move(lambda state: _reject(call, state, view.notes), kind="reject")
         return respond_closed(call, moved.answer, view.loaded.notices + moved.notices, replayed=moved.replayed)
     if call.is_repeated():
         return _close(call, view, None)
     if (known := _known_response(call, view)) is not None:
         return respond_closed(call, known, view.loaded.notices)
     _check_gate(call, view)
+    call.people(view.notes).require_assignee(call.principal, view.together)
     _check_clean(call, view)
     is_weaker = bool(weakened(call, view.state, view.notes))
     asks = proof or is_weaker or _needs_proof(call, view) or view.asks_for_directory()
@@ -232,7 +233,12 @@ async def _ask(call: BotCall, view: CloseView, context: CallContext, *, proof: b
     if proof or _needs_proof(call, view):
         closed, _ = _steps(call, view, ConsentGrant(by=call.principal), view.state, utc_now())
         question, consequences = close_question(call, position, closed, view.absent)
-        return await call.ask(question, binding | consequences, context)
+        people = call.people(view.notes)
+        if reviewers := people.reviewers_of(view.together):
+            binding["reviewers"] = sorted({name for names in reviewers for name in names})
+        grant = await call.ask(question, binding | consequences, people.asking(context, view.together))
+        people.require_reviewer(grant.by, view.together)
+        return grant
     return await call.ask_directory(binding, context) if view.asks_for_directory() else None
 
 
@@ -317,6 +323,7 @@ def _complete(call: BotCall, agreement: ConsentGrant | None, state: RunState, vi
     closed, added = _steps(call, view, agreement, state, at)
     response = close_fields(closed.completed, closed.next, approval, call.open_actions(closed.state))
     response.update(_more_fields(call, closed, agreement, added, state))
+    call.people(view.notes).require_assignee(call.principal, call.plan.together(state.current))
     notes: JsonObject = {"rejection": None}
     if state.current.action == INITIALIZE:
         notes[LOCATION] = str(call.project.root)
@@ -326,7 +333,9 @@ def _complete(call: BotCall, agreement: ConsentGrant | None, state: RunState, vi
         audit["defined"] = defined_digests(view.files, call.run)
         audit["defined_absent"] = [defined_path(path, call.run) for path in view.absent]
     if agreement is not None:
-        audit["agreement"] = {"by": agreement.by, "how": agreement.how, "at": agreement.at or at}
+        audit["agreement"] = {
+            "by": agreement.by, "how": agreement.how, "at": agreement.at or at, "digest": agreement.digest,
+        }  # fmt: skip
     return Change(state=closed.state, added=(*added, *closed.added), answer=response, notes=notes, audit=audit)
 
 
@@ -371,7 +380,7 @@ def _more_fields(
     return fields
 
 
-def _reject(call: BotCall, state: RunState) -> Change:
+def _reject(call: BotCall, state: RunState, run_notes: JsonObject) -> Change:
     expected, position, reason = call.parameters.expected_action, state.current, call.parameters.reason
     is_other = expected is not None and not _is_any_of(call, expected, call.plan.together(position))
     if is_other or state.finished:
@@ -382,6 +391,7 @@ def _reject(call: BotCall, state: RunState) -> Change:
             instruction="`next` starts it.",
             next=call.forward_next(),
         )
+    call.people(run_notes).require_sender_back(call.principal, position)
     after = machine.reject(state)
     rejection: JsonObject = {"action": str(position), "reason": reason, "by": call.principal, "at": utc_now()}
     response: JsonObject = {

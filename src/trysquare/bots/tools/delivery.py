@@ -14,6 +14,7 @@ from trysquare.bots.actions import ActionInput, ActionOutput, run_action
 from trysquare.bots.artifacts import load_saved
 from trysquare.bots.instructions import ALL_PARTS, Fetch, Pack, Part, listed, pack
 from trysquare.bots.parameters import read_scope
+from trysquare.bots.people import comments_on
 from trysquare.bots.tools.responses import BotCall, BotResponse, respond
 from trysquare.bots.workflow.machine import Position
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound
@@ -147,10 +148,13 @@ def _run(call: BotCall, position: Position, notes: JsonObject, *, only_reads: bo
             only_reads=only_reads,
         )
     )
+    added: list[Part] = []
     rejection = as_object(notes.get("rejection"))
-    if rejection.get("action") != str(position):
-        return output
-    return replace(output, parts=(Part(name="sent_back", content=rejection, priority=200), *output.parts))
+    if rejection.get("action") == str(position):
+        added.append(Part(name="sent_back", content=rejection, priority=200))
+    if comments := comments_on(notes, position):
+        added.append(Part(name="comments", content=comments, priority=190))
+    return replace(output, parts=(*added, *output.parts)) if added else output
 
 
 def _instruction(packed: Pack) -> str:

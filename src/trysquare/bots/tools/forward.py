@@ -10,6 +10,7 @@ from trysquare.bots.actions import LOCATION, produced_files
 from trysquare.bots.definition.folder import tool_name
 from trysquare.bots.gates import check_jump, file_digests
 from trysquare.bots.parameters import OF_ACTION
+from trysquare.bots.people import People
 from trysquare.bots.run_files import defined_digests
 from trysquare.bots.tools.admin import View, locate, propose_location, require_project
 from trysquare.bots.tools.close import ask_for_definition, closed_gate_before, require_no_gate_before, weakened
@@ -83,9 +84,19 @@ def _open_or_view(call: BotCall, target: Target, deliveries: DeliveryLog) -> Res
         return propose_location(call, position, view.location, view.loaded.notices)
     require_project(call, view.location)
     require_no_gate_before(call, view.state, position)
+    _require_mine(call, view.state, view.notes, position)
     is_weaker = bool(weakened(call, view.state, view.notes))
     asks = is_weaker or _asks_to_jump(call, view) or view.asks_for_directory()
     return view if asks else _open(call, target, view, None, deliveries)
+
+
+def _require_mine(call: BotCall, state: RunState, notes: JsonObject, position: Position) -> None:
+    """Refuse to take up again what others completed, and to complete their action by opening it."""
+    people, gates = call.people(notes), call.gates(state)
+    if machine.jump_of(state, position) == "reopened":
+        people.require_sender_back(call.principal, position)
+    if position.action != INITIALIZE and gates.policy(position) == "auto":
+        people.require_assignee(call.principal, (position,))
 
 
 def _require_understood(call: BotCall, position: Position) -> None:
@@ -152,13 +163,14 @@ def _open(
         return propose_location(call, position, view.location, notices)
     response = replace(deliver(call, position, view.notes, deliveries), notices=notices)
     call = call.after_delivery(response.data["delivery"]["handle"])
-    return respond(call, position, _response(call, position, moved.answer, response))
+    people = call.people(view.notes)
+    return respond(call, position, _response(call, position, moved.answer, response, people))
 
 
 def _already_open(call: BotCall, view: OpenView) -> Transition | None:
     """The result without a move, where the action is current and its instructions were delivered."""
     state, position = view.state, view.position
-    if view.loaded.raised or call.parameters.request_key is not None:
+    if view.loaded.raised or call.parameters.request_key is not None or call.parameters.comment is not None:
         return None
     if position != state.current or not state.delivered or state.finished:
         return None
@@ -173,6 +185,7 @@ def _change(call: BotCall, target: Target, view: OpenView, agreement: ConsentGra
     require_no_gate_before(call, state, position)
     if not is_gate:
         _require_same(call.plan, view, state, position)
+    _require_mine(call, state, view.notes, position)
     opened = machine.open_action(call.plan, state, position, at=at, by=call.principal)
     answer = {"behavior": position.behavior, "action": position.action, "jump": opened.jump, "asks": False}
     if position.action == INITIALIZE and view.location.asks:
@@ -226,8 +239,11 @@ def _require_same(plan: Plan, view: OpenView, state: RunState, position: Positio
         )
 
 
-def _response(call: BotCall, position: Position, answer: JsonObject, delivered: BotResponse) -> BotResponse:
+def _response(
+    call: BotCall, position: Position, answer: JsonObject, delivered: BotResponse, people: People
+) -> BotResponse:
     fields: JsonObject = dict(delivered.fields)
+    fields |= people.shown(position)
     if answer["jump"] != "in_order":
         fields["jump"] = answer["jump"]
     if not answer.get("completed"):

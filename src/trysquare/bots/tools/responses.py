@@ -10,10 +10,11 @@ from trysquare.bots.definition.folder import TOOL, close_tool_name, tool_name
 from trysquare.bots.definition.model import BotDefinition
 from trysquare.bots.gates import Gates, ask_human
 from trysquare.bots.parameters import Parameters
+from trysquare.bots.people import People, with_comment
 from trysquare.bots.projects import BotProject, LiveBot
 from trysquare.bots.workflow.conflicts import Notices
 from trysquare.bots.workflow.machine import Approval, Entry, Plan, Position, RunState, open_actions
-from trysquare.bots.workflow.runs import Move, Request, Transition, refers_to
+from trysquare.bots.workflow.runs import Change, Move, Request, Transition, refers_to
 from trysquare.core.approvals import ConsentGrant
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode
@@ -67,6 +68,9 @@ class BotCall:
     def gates(self, state: RunState) -> Gates:
         return Gates(definition=self.definition, strict=state.strict)
 
+    def people(self, notes: JsonObject) -> People:
+        return People(definition=self.definition, notes=notes)
+
     def open_actions(self, state: RunState) -> list[Position]:
         return list(open_actions(self.plan, state, self.gates(state).is_defined))
 
@@ -88,13 +92,26 @@ class BotCall:
 
     def move(self, change: Move, *, kind: str, expected_version: int | None = None) -> Transition:
         return self.project.state.move(
-            change,
+            self._with_comment(change),
             kind=kind,
             principal=self.principal,
             run=self.run,
             expected_version=expected_version,
             request=self.request,
         )
+
+    def _with_comment(self, change: Move) -> Move:
+        """The change with the comment of this call, on the action that it opens, closes or rejects."""
+        text = self.parameters.comment
+        if text is None:
+            return change
+
+        def commented(state: RunState) -> Change:
+            made = change(state)
+            position = Position(behavior=made.answer["behavior"], action=made.answer["action"])
+            return with_comment(made, position, text, by=self.principal)
+
+        return commented
 
     def evidence(self, agreement: ConsentGrant | None) -> tuple[str, str | None]:
         """Who completes an action, and how a human approved it."""

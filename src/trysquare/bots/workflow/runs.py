@@ -45,6 +45,7 @@ from trysquare.store.workflows import SqliteWorkflows, StoredEvent, StoredRun, W
 T = TypeVar("T")
 DEFINITION = "definition"
 """Key of a run's note on what its definition demanded."""
+MAX_APPENDED = 20
 _PAGE = 1_000
 _LOOSEN = "loosen"
 _BACKWARD = frozenset({"reject", _LOOSEN})
@@ -106,6 +107,8 @@ class Change:
     answer: JsonObject = field(default_factory=dict[str, Any])
     notes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Small values stored with the run."""
+    appended: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Values added to lists that are stored with the run; a list keeps its latest values."""
     audit: JsonObject = field(default_factory=dict[str, Any])
 
     @staticmethod
@@ -387,6 +390,8 @@ class WorkflowRuns:
             rows.audit(kind=f"workflow.{stamp.kind}", principal=stamp.principal, body={"run": run, **made.audit})
         for name, value in made.notes.items():
             rows.put_note(run, name, value)
+        for name, value in made.appended.items():
+            rows.put_note(run, name, [*rows.notes(run).get(name, ()), value][-MAX_APPENDED:])
         if claim is not None:
             rows.finish(claim, made.answer)
         return Transition(state=made.state, answer=made.answer)
