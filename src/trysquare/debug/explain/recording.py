@@ -24,7 +24,7 @@ from trysquare.processes.pipes import PipeReader
 from trysquare.processes.supervisor import ChildProcess, Command, ProcessSupervisor
 
 TIMEOUT = 60.0
-_TAIL = 64_000
+TAIL = 64_000
 """Bytes of the output to keep: enough for the message of a crash and the stacks of all threads after it."""
 _SHOWN = 2000
 _REPORT_SECONDS = 5.0
@@ -160,8 +160,9 @@ def _start(
 class OutputTail:
     """The last bytes of a program's output; bounded, since a program may write without end."""
 
-    def __init__(self, child: ChildProcess) -> None:
+    def __init__(self, child: ChildProcess, *, limit: int = TAIL) -> None:
         self._bytes = bytearray()
+        self._limit = limit
         for descriptor in (child.stdout, child.stderr):
             PipeReader(descriptor, self._receive).start()
 
@@ -170,8 +171,8 @@ class OutputTail:
 
     def _receive(self, chunk: bytes) -> None:
         self._bytes += chunk
-        if len(self._bytes) > 2 * _TAIL:
-            del self._bytes[:-_TAIL]
+        if len(self._bytes) > 2 * self._limit:
+            del self._bytes[: -self._limit]
 
 
 def _run_without_report(status: int | None, output: str, *, finished: bool, timeout: float) -> Run:
