@@ -58,7 +58,7 @@ def workshop(started: asyncio.Event | None = None) -> Tools:
     @tools.tool
     def draw() -> Image:
         """Draw a picture."""
-        return Image(PIXEL)
+        return Image(data=PIXEL)
 
     @tools.tool
     def shout(text: str) -> str:

@@ -248,18 +248,21 @@ def _topics(console: Console, workspace: Workspace) -> list[Topic]:
         console.waiting_count = len(questions)
         return tuple(f"{each.id} {each.digest}" for each in questions)
 
-    ledger = Revision(workspace.ledger_file)
-    pool = None if workspace.gateway is None else workspace.gateway.pool
+    ledger, gateway = Revision(workspace.ledger_file), workspace.gateway
 
     def states_of_servers() -> Hashable:
-        if pool is None:
+        if gateway is None:
             return ()
-        return tuple((name, each.state, each.failures) for name, each in pool.status().items())
+        return tuple((name, each.state, each.failures) for name, each in gateway.pool.status().items())
+
+    def entries() -> Hashable:
+        """The servers as they are configured now: a change of one may wait for a human."""
+        return () if gateway is None else tuple(map(id, gateway.entries.values()))
 
     return [
         Topic(name="ledger", glance=ledger.read),
         Topic(name="servers", glance=lambda: (states_of_servers(), *(each.read() for each in states))),
-        Topic(name="needs", glance=lambda: tuple(each.read() for each in (*states, *jobs)), look=waiting),
+        Topic(name="needs", glance=lambda: (entries(), *(each.read() for each in (*states, *jobs))), look=waiting),
         Topic(name="state", glance=lambda: tuple(each.read() for each in states)),
         Topic(name="jobs", glance=lambda: tuple(each.read() for each in jobs)),
     ]

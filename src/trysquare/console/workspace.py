@@ -78,7 +78,9 @@ class Workspace:
 
     @cached_property
     def ledger(self) -> CallLedger:
-        """The ledger of the calls through the gateway."""
+        """The ledger of the calls through the gateway: that of this process, where it has one."""
+        if self.gateway is not None:
+            return self.gateway.sender.ledger
         from trysquare.store.call_ledger import CallLedger
 
         ledger = CallLedger(self.ledger_file)
