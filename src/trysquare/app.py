@@ -52,6 +52,8 @@ class App:
     """What stands around the requests of clients."""
     introduce: Callable[[], str] | None = None
     """Where the work of the toolsets stands, for the instructions of a server; None where none of them says so."""
+    toolsets: tuple[Toolset, ...] = ()
+    """The toolset of each provider, as it was opened."""
     discovering: tuple[DiscoveringToolset, ...] = ()
     """Toolsets that discover their tools in the background."""
 
@@ -192,6 +194,7 @@ def _compose(
         routes=tuple(route for toolset in toolsets for route in routes_of(toolset)),
         request_middleware=_request_middleware(toolsets),
         introduce=_introductions(toolsets),
+        toolsets=tuple(toolsets),
         discovering=tuple(toolset for toolset in toolsets if isinstance(toolset, DiscoveringToolset)),
     )
 
