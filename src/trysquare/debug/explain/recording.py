@@ -120,7 +120,7 @@ async def record_run(
             return Run(found={}, outcome="exited", exit_code=status, output=output)
         return _run_without_report(status, output, finished=finished, timeout=timeout)
     if problem := found.get("problem"):
-        instruction = "Install what is missing, or set `runtime_path`."
+        instruction = "Install what is missing, or give another Python with runtime_path (--python)."
         raise _error(f"The target could not be run: {problem}.", instruction, output)
     cost = Cost(
         lines=int(found["lines"]), seconds=float(found["seconds"]), spent=float(found["spent"]),
@@ -153,7 +153,7 @@ def _start(
         raise ToolError(
             f"`{target.python}` failed to start: {error.strerror}.",
             code=ErrorCode.SESSION_START_FAILED,
-            instruction="Check `workspace_root` and `runtime_path`.",
+            instruction="Check workspace_root (--project) and runtime_path (--python).",
         ) from None
 
 
