@@ -242,7 +242,7 @@ from trysquare.settings import Settings
 async def main(folder):
     given = Path(folder)
     settings = Settings(
-        project=given, include_example_tools=True, workbench=[given], debug=True, gateway=[given / "mcp.json"],
+        project=given, include_example_tools=True, workbench=[given], debugger=True, gateway=[given / "mcp.json"],
         bot=[Path(BOT)],
     )
     async with open_app(settings) as app:
