@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
+from trysquare.core.content import may_be_drawn
 from trysquare.core.context import Call, CallContext
 from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, InputRequired, ToolError, leaves
@@ -25,7 +26,7 @@ from trysquare.core.iterators import (
     gathered_stream,
 )
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import PAGE_READER, MetadataOptions, ToolMetadata
+from trysquare.core.metadata import PAGE_READER, MetadataOptions, ToolMetadata, checked_options
 from trysquare.core.output import Output, as_result
 from trysquare.core.result import Result, jsonable
 from trysquare.core.signature import Arguments, Signature, inspect_signature
@@ -165,7 +166,8 @@ class Tool:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(
-                f"Invalid tool name `{self.name}`. Use 1 to 64 letters, digits, `_`, `-` or `.`: clients refuse others."
+                f"Invalid tool name `{self.name}`. Use 1 to 64 letters from a to z, digits, `_`, `-` or `.`, since "
+                'clients refuse others: `@tools.tool(name="other_name")`.'
             )
         consent, right = self.metadata.consent, self.metadata.right
         # In the call itself: no way to a tool leads around the consent or the right that it needs.
@@ -238,7 +240,7 @@ def tool(
         if final_name == "<lambda>":
             raise DeclarationError('A lambda has no name. Give the tool one: `tools.tool(lambda …, name="add")`.')
         signature = inspect_signature(function, values)
-        metadata = ToolMetadata(**options)
+        metadata = ToolMetadata(**checked_options(options))
         output = Output(signature.returns if metadata.output_schema else Any)
         return Tool(
             name=final_name,
@@ -287,6 +289,10 @@ def _call_of(
             value = result.value if result.success and result.structured is None else None
             if type(value) is exact and type(plain := jsonable(value)) is exact:
                 return replace(result, structured={"result": plain}, structured_for=value)
+        shown: Any = cast(Result[Any], returned).value if isinstance(returned, Result) else returned
+        if may_be_drawn(shown):
+            # A large picture takes long to encode, and other calls go on meanwhile.
+            return await run_in_thread(functools.partial(as_result, name, returned, output))
         return as_result(name, returned, output)
 
     return call

@@ -24,13 +24,14 @@ from trysquare.processes.pipes import PipeReader
 from trysquare.processes.supervisor import ChildProcess, Command, ProcessSupervisor
 
 TIMEOUT = 60.0
-_TAIL = 64_000
+TAIL = 64_000
 """Bytes of the output to keep: enough for the message of a crash and the stacks of all threads after it."""
 _SHOWN = 2000
 _REPORT_SECONDS = 5.0
 """Time that a recorder has to write its report after a timeout."""
 _MAX_REPORT = 64_000_000
 _DUMP_SECONDS = 20.0
+_MAX_CUT = 5
 _RECORDER = str(Path(next(iter(recorder.__path__))))
 
 
@@ -43,6 +44,10 @@ class Cost:
     spent: float = 0.0
     full: bool = False
     """Whether the limit of lines was reached."""
+    test_seconds: float = 0.0
+    """Seconds of the last test that was recorded by itself."""
+    cut: tuple[str, ...] = ()
+    """The functions of which only the first lines were recorded."""
 
     def to_json(self) -> JsonObject:
         own = max(self.seconds - self.spent, 0.001)
@@ -52,13 +57,21 @@ class Cost:
             "recorder_seconds": self.spent,
             "slow_down": round(max(self.seconds, 0.001) / own, 1),
         }
-        return found | ({"limit_reached": True} if self.full else {})
+        return found | ({"limit_reached": True} if self.full else {}) | ({"cut": list(self.cut)} if self.cut else {})
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        if not self.full:
-            return ()
-        return (f"The recording reached its limit of {self.lines} lines; later lines were not recorded.",)
+        warnings: list[str] = []
+        if self.full:
+            warnings.append(f"The recording reached its limit of {self.lines} lines; later lines were not recorded.")
+        if self.cut:
+            names = ", ".join(self.cut[:_MAX_CUT]) + (
+                f" and {left} more" if (left := len(self.cut) - _MAX_CUT) > 0 else ""
+            )
+            warnings.append(
+                f"Only the first lines of these functions were recorded, since they ran too often: {names}."
+            )
+        return tuple(warnings)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,11 +120,12 @@ async def record_run(
             return Run(found={}, outcome="exited", exit_code=status, output=output)
         return _run_without_report(status, output, finished=finished, timeout=timeout)
     if problem := found.get("problem"):
-        instruction = "Install what is missing, or set `runtime_path`."
+        instruction = "Install what is missing, or give another Python with runtime_path (--python)."
         raise _error(f"The target could not be run: {problem}.", instruction, output)
     cost = Cost(
         lines=int(found["lines"]), seconds=float(found["seconds"]), spent=float(found["spent"]),
-        full=bool(found["full"]),
+        full=bool(found["full"]), cut=tuple(cast(list[str], found.get("cut") or [])),
+        test_seconds=float(found.get("test_seconds") or 0),
     )  # fmt: skip
     return Run(found=found, outcome=str(found["outcome"]), exit_code=found["exit_code"], output=output, cost=cost)
 
@@ -139,15 +153,16 @@ def _start(
         raise ToolError(
             f"`{target.python}` failed to start: {error.strerror}.",
             code=ErrorCode.SESSION_START_FAILED,
-            instruction="Check `workspace_root` and `runtime_path`.",
+            instruction="Check workspace_root (--project) and runtime_path (--python).",
         ) from None
 
 
 class OutputTail:
     """The last bytes of a program's output; bounded, since a program may write without end."""
 
-    def __init__(self, child: ChildProcess) -> None:
+    def __init__(self, child: ChildProcess, *, limit: int = TAIL) -> None:
         self._bytes = bytearray()
+        self._limit = limit
         for descriptor in (child.stdout, child.stderr):
             PipeReader(descriptor, self._receive).start()
 
@@ -156,8 +171,8 @@ class OutputTail:
 
     def _receive(self, chunk: bytes) -> None:
         self._bytes += chunk
-        if len(self._bytes) > 2 * _TAIL:
-            del self._bytes[:-_TAIL]
+        if len(self._bytes) > 2 * self._limit:
+            del self._bytes[: -self._limit]
 
 
 def _run_without_report(status: int | None, output: str, *, finished: bool, timeout: float) -> Run:
