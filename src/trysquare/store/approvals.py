@@ -172,7 +172,7 @@ class StoredApprovals:
         query = "SELECT created, statement, signature FROM approvals WHERE code = ?"
         created, statement, signature = connection.execute(query, (code,)).fetchone()
         if not isinstance(statement, str) or not isinstance(signature, str) or self.approvers is None:
-            raise InvalidSignature("nobody signed it")
+            raise InvalidSignature("it has no signature")
         signed = SignedStatement(text=statement, signature=signature)
         by, fields = self.approvers.verify(signed)
         asked = {name: fields.get(name) for name in ("asked", "signed", "expires")}
