@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from trysquare.bots.checkout_runs import home_of
 from trysquare.bots.definition.check import require_sound_rules
 from trysquare.bots.definition.loader import load_bot
 from trysquare.bots.definition.model import BotDefinition, Changes, changed_parts, strength_of
@@ -16,6 +17,7 @@ from trysquare.bots.workflow.machine import Plan, Position, begin
 from trysquare.bots.workflow.runs import Loaded, WorkflowRuns
 from trysquare.bots.workflow.state_file import MAIN, UnreadableState, is_run_name, parse_state
 from trysquare.bots.workflow.sync import NAME, StateFileSync
+from trysquare.bots.workflow.transaction import Home
 from trysquare.core.approvals import Approvals
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.store import project_state
@@ -129,6 +131,10 @@ class LiveBot:
                 known[run] = found
         return found
 
+    def home(self, root: Path) -> Home:
+        """The run of a directory where a call names none."""
+        return home_of(root, self.definition.runs)
+
     def project(self, given: str | None = None) -> BotProject:
         """The bot in the project that a call names, or in the one that the server was started for."""
         config = self.config
@@ -150,6 +156,7 @@ class LiveBot:
             needs_proof=self._needs_proof,
             strict=self.config.strict,
             strength=self.strength,
+            home=lambda: self.home(root),
         )
 
     def _needs_proof(self, position: Position) -> bool:

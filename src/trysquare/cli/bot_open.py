@@ -18,10 +18,11 @@ from trysquare.providers import bot_configs, open_states, state_file, workflow_s
 from trysquare.store import LazyApprovals
 from trysquare.store.lazy import LazyDatabase
 
+_HOME = ""
 ABOUT_BOT = "the bot; required unless the configuration names exactly one"
 RUN = (
     JSON,
-    option("--run", default="main", metavar="RUN", help="the run (default: main)"),
+    option("--run", default=_HOME, metavar="RUN", help="the run (default: main, or that of the branch or worktree)"),
     option("--bot", metavar="FOLDER", action="append", default=argparse.SUPPRESS, help=ABOUT_BOT),
     add_place_options,
 )
@@ -53,6 +54,8 @@ def opened_bot(arguments: argparse.Namespace) -> Generator[LiveBot]:
             raise ConfigurationError(
                 f"several bots are configured: {names}.", where="bot", hint="Name one with --bot FOLDER."
             )
+        if getattr(arguments, "run", None) == _HOME:
+            arguments.run = bots[0].home(bots[0].project().root).run
         yield bots[0]
 
 

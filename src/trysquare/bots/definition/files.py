@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 
 from trysquare.bots.scanners.base import Severity, Target
 from trysquare.bots.scanners.kinds import checked_expression, checked_schema
-from trysquare.bots.workflow.machine import JumpPolicy, Policy
+from trysquare.bots.workflow.machine import JumpPolicy, Policy, RunsOf
 
 
 def _as_list(value: Any) -> Any:
@@ -80,6 +80,7 @@ class BotConfig(Closed):
     proof: bool = False
     budget_tokens: Annotated[int, Field(ge=200, le=200_000)] | None = None
     gates: dict[str, GateKeys] = {}
+    runs: RunsOf = "project"
     teams: dict[str, Names] = {}
     """Names for groups of principals; `@name` stands for them in `assignees` and `reviewers`."""
 

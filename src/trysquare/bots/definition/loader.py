@@ -305,6 +305,7 @@ def load_bot(root: Path) -> model.BotDefinition:
         rules=load_rules(folder, "rules"),
         gates=_gates(folder, config, config_path, behaviors, actions),
         jumps={"ahead": config.jumps.ahead, "reopened": config.jumps.reopened},
+        runs=config.runs,
         missing=tuple(folder.missing),
         warnings=tuple(folder.warnings),
         digests=folder.digests(),

@@ -10,7 +10,7 @@ from typing import Any
 
 from trysquare.bots.definition.folder import ToolName, clean_name, tool_names
 from trysquare.bots.scanners.base import Rule
-from trysquare.bots.workflow.machine import PROOF, Jump, JumpPolicy, Plan, Policy, Position, Strength
+from trysquare.bots.workflow.machine import PROOF, Jump, JumpPolicy, Plan, Policy, Position, RunsOf, Strength
 
 DEFAULT_BUDGET = 6_000
 _JUMPS: tuple[Jump, ...] = ("ahead", "reopened")
@@ -169,6 +169,7 @@ class BotDefinition:
     rules: tuple[Rule, ...] = ()
     gates: Mapping[Position, Gate] = field(default_factory=dict[Position, Gate])
     jumps: Mapping[Jump, JumpPolicy] = field(default_factory=dict[Jump, JumpPolicy])
+    runs: RunsOf = "project"
     missing: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     """Unknown keys, folders and files."""

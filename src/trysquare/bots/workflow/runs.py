@@ -29,6 +29,7 @@ from trysquare.bots.workflow.sync import StateFileSync
 from trysquare.bots.workflow.transaction import (
     DamagedRecord,
     Holds,
+    Home,
     Proofs,
     RunTransaction,
     Stamp,
@@ -137,15 +138,18 @@ class WorkflowRuns:
         needs_proof: NeedsProof = lambda _: False,
         strict: bool = False,
         strength: Strength | None = None,
+        home: Callable[[], Home] = Home,
     ) -> None:
         """`needs_proof` selects the actions that only a human can close: an edit of the state file does not pass them.
 
         `strict` makes every run strict that a call works on, permanently. `strength` is that of the bot's definition:
-        it is audited, and compared with the one that a run was worked on with.
+        it is audited, and compared with the one that a run was worked on with. `home` is the run at the top of the
+        state file.
         """
         self.plan = plan
         self.strength = strength
         self._strict = strict
+        self._home = home
         self._needs_proof = needs_proof
         self._store = store
         self._sync = sync
@@ -402,9 +406,11 @@ class WorkflowRuns:
         return Transition(state=state, answer={}, notices=notices)
 
     def _is_in_sync(self, rows: WorkflowRows) -> bool:
-        bot = rows.bot()
+        bot, home = rows.bot(), self._home()
+        if home.is_alone and bot is not None and rows.notes(OWN).get("home") not in (None, home.run):
+            return False
         if bot is not None and not self._store.two_way:
-            return self._exporter.is_current(bot)
+            return self._exporter.is_current(bot, home)
         path = self._sync.choose(rows.windows()) if bot is None else bot.window
         status = classify_edit(rows, bot, self._sync.read(path))
         return status == "current" and (bot is not None or self._sync.read_legacy() is None)
@@ -475,7 +481,7 @@ class WorkflowRuns:
         )
 
     def _transaction(self, rows: WorkflowRows) -> RunTransaction:
-        return RunTransaction(self.plan, rows, cache=self._cache)
+        return RunTransaction(self.plan, rows, cache=self._cache, home=self._home())
 
 
 def require_run_name(run: str) -> None:

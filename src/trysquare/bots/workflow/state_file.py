@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from trysquare.bots.workflow.machine import Approval, Entry, Plan, Position, RunState, derived, following, point_to
+from trysquare.bots.workflow.merged import read_file
 from trysquare.core.json import JsonObject, as_list, as_object
 
 SCHEMA = 1
@@ -117,8 +118,8 @@ def entry_line(plan: Plan, run: str, entry: Entry) -> bytes:
 
 def parse_state(plan: Plan, text: str) -> Imported:
     """Read a file that a human may have edited, or raise `UnreadableState`."""
-    top = _document(plan, text)
     notes: list[str] = []
+    top = _document(plan, text, notes)
     parts: JsonObject = {**as_object(top.get("runs")), MAIN: top}
     runs: dict[str, RunState] = {}
     histories: dict[str, tuple[Entry, ...]] = {}
@@ -162,11 +163,13 @@ def _bots_in(document: JsonObject) -> set[str]:
     return full | ({behavior.split(".")[0]} if isinstance(behavior, str) and behavior.count(".") == 1 else set())
 
 
-def _document(plan: Plan, text: str) -> JsonObject:
+def _document(plan: Plan, text: str, notes: list[str]) -> JsonObject:
     try:
-        document = json.loads(text)
+        found = read_file(text)
     except (ValueError, RecursionError) as error:
         raise UnreadableState(f"it is not JSON ({error})") from None
+    document = found.document
+    notes.extend([] if found.note is None else [found.note])
     if not isinstance(document, dict):
         raise UnreadableState("it is not a JSON object")
     top = cast(JsonObject, document)
