@@ -1,25 +1,27 @@
 """Reading a state file that git merged: with conflict markers, or with the lines of both sides.
 
-A file that Trysquare wrote has one line for each field and each completion, so the lines of two sides can be united.
-What both sides completed stays completed; where their pointers differ, the first that is still open is used.
+What either side completed stays completed; where their pointers differ, the first that is still open is used.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from trysquare.core.json import JsonObject, as_list, as_object
 
 _MARKER = re.compile(r"(<{7}|\|{7}|={7}|>{7})(?: .*)?")
-_POINTERS = ("current_behavior", "current_action")
-_ENDS = ("workflow_complete", "workflow_ended")
+_COMPLETIONS = "completed_actions"
+_OF_POINTER = ("current_behavior", "current_action", "delivered", "rejections", "workflow_complete", "workflow_ended")
+"""Fields that belong to the pointer of a run: only its own side's apply."""
+_STRUCTURE = frozenset({"{", "}", "]", "[", f'"{_COMPLETIONS}": [', f'"{_COMPLETIONS}": []', '"behaviors": {',
+                        '"behaviors": {}'})  # fmt: skip
 _MAX_NAMED = 6
 
-Pairs: TypeAlias = "list[tuple[str, Any]]"
+Values: TypeAlias = "dict[str, list[Any]]"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,124 +34,151 @@ class ReadFile:
 
 
 def read_file(text: str) -> ReadFile:
-    """Parse a file; ValueError for one that is no JSON even when the lines of both sides are united."""
+    """Parse a file; ValueError for one that is no JSON, even as one that git merged."""
     lines = text.splitlines()
     markers = [number for number, line in enumerate(lines, start=1) if _MARKER.fullmatch(line)]
-    uniting = _Uniting()
-    if not markers:
+    if markers:
+        return _read_sides(lines, markers)
+    fields = _Fields()
+    try:
+        document = fields.loads(text)
+    except ValueError as plain:
         try:
-            return ReadFile(document=uniting.loads(text), note=_MERGED if uniting.has_met else None)
-        except ValueError as error:
-            plain = error
-        try:
-            document = uniting.loads(_with_commas(lines))
-        except ValueError:
+            return ReadFile(document=_unite(_documents(lines)), note=_MERGED)
+        except _NotMerged:
             raise plain from None
-        return ReadFile(document=document, note=_MERGED)
+    if not fields.were_repeated:
+        return ReadFile(document=document)
+    return ReadFile(document=_unite(_documents(lines)), note=_MERGED)
+
+
+def _read_sides(lines: list[str], markers: list[int]) -> ReadFile:
     named = ", ".join(map(str, markers[:_MAX_NAMED])) + (" …" if len(markers) > _MAX_NAMED else "")
     try:
-        document = uniting.loads(_with_commas([*_both_sides(lines)]))
+        sides = [json.loads("\n".join(_side(lines, dropped))) for dropped in ("=", "<")]
     except ValueError as error:
         raise ValueError(f"it has conflict markers of git in the lines {named}, and {error}") from None
-    return ReadFile(document=document, note=f"The file had conflict markers of git in the lines {named}; {_UNITED}")
+    note = f"The file had conflict markers of git in the lines {named}; {_UNITED}"
+    return ReadFile(document=_unite([as_object(each) for each in sides]), note=note)
 
 
 _UNITED = "the completions of both sides were united."
 _MERGED = f"The file was merged by git; {_UNITED}"
 
 
-def _both_sides(lines: list[str]) -> Iterator[str]:
-    """The lines of both sides, without the markers and without their common ancestor."""
-    is_ancestor = False
+def _side(lines: list[str], dropped: str) -> Iterator[str]:
+    """One side of a file with markers; the part after `dropped` belongs to the other one."""
+    part = ""
     for line in lines:
         marker = _MARKER.fullmatch(line)
         if marker is not None:
-            is_ancestor = marker[1].startswith("|")
-        elif not is_ancestor:
+            part = "" if marker[1][0] == ">" else marker[1][0]
+        elif part not in (dropped, "|"):
             yield line
 
 
-def _with_commas(lines: list[str]) -> str:
-    """The lines with a comma between two that stand side by side, and with none elsewhere."""
-    bare = [stripped for line in lines if (stripped := line.strip().rstrip(",").rstrip())]
-    parts: list[str] = []
-    for line, after in zip(bare, [*bare[1:], ""], strict=True):
-        is_open, closes = line[-1] in "{[", after[:1] in ("}", "]")
-        parts.append(line + ("" if is_open or closes or not after else ","))
-    return "\n".join(parts)
-
-
-class _Uniting:
-    """Reads objects in which git left fields twice."""
+class _Fields:
+    """Reads JSON and notices fields that stand there twice."""
 
     def __init__(self) -> None:
-        self.has_met = False
+        self.were_repeated = False
 
     def loads(self, text: str) -> Any:
-        self.has_met = False
         return json.loads(text, object_pairs_hook=self._object)
 
-    def _object(self, pairs: Pairs) -> JsonObject:
+    def _object(self, pairs: list[tuple[str, Any]]) -> JsonObject:
         found = dict(pairs)
-        if len(found) == len(pairs):
-            return found
-        several: dict[str, list[Any]] = {}
-        for name, value in pairs:
-            several.setdefault(name, []).append(value)
-        self.has_met = True
-        return _united({name: values for name, values in several.items() if len(values) > 1}, found)
+        self.were_repeated = self.were_repeated or len(found) < len(pairs)
+        return found
 
 
-def _united(several: dict[str, list[Any]], document: JsonObject) -> JsonObject:
-    """An object with one value for each field that stood there more than once."""
-    for name, values in several.items():
-        if name == "completed_actions":
-            document[name] = [each for value in values for each in as_list(value)]
-        elif name in ("behaviors", "runs"):
-            document[name] = _objects(values)
-        elif name in ("version", "timestamp"):
-            document[name] = max(values, key=lambda value: (isinstance(value, int), str(value).zfill(40)))
-        elif name not in _POINTERS and all(isinstance(value, dict) for value in values):
-            _unite_parts(document, name, values)
-    if several.keys() & {*_POINTERS} and any(len({*map(str, several.get(name, ()))}) > 1 for name in _POINTERS):
-        _choose_pointer(document, several.get("current_action", [document.get("current_action")]))
-    return document
+class _NotMerged(ValueError):
+    """A text that is not made of the lines of a state file."""
 
 
-def _objects(values: list[Any]) -> JsonObject:
-    names = [name for value in values for name in as_object(value)]
+def _documents(lines: Sequence[str]) -> list[JsonObject]:
+    """The sides of a file in which git left the lines of both, one after the other (`merge=union`).
+
+    Such a file has lost its structure, but every line of the main run says by itself what it is.
+    """
+    fields: Values = {}
+    pointers: Values = {}
+    completions: list[Any] = []
+    for line in (bare for each in lines if (bare := each.strip().rstrip(",").rstrip())):
+        if line in _STRUCTURE:
+            continue
+        if line.startswith("{"):
+            completions.append(_json(line, line))
+            continue
+        for name, value in as_object(_json(f"{{{line}}}", line)).items():
+            is_pointer = isinstance(value, dict) and "current_action" in value
+            (pointers if is_pointer else fields).setdefault(name, []).append(value)
+    if not fields.keys() & {"current_action", "current_behavior"}:
+        raise _NotMerged("it has no current action")
+    count = max(map(len, (*fields.values(), *pointers.values())))
+    return [
+        {**_nth(fields, number), "behaviors": _nth(pointers, number), _COMPLETIONS: completions}
+        for number in range(count)
+    ]
+
+
+def _json(text: str, line: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise _NotMerged(f"this line is not of a state file: {line[:80]!r}") from None
+
+
+def _nth(several: Values, number: int) -> JsonObject:
+    return {name: values[min(number, len(values) - 1)] for name, values in several.items()}
+
+
+def _unite(sides: Sequence[JsonObject]) -> JsonObject:
+    """One run of several sides."""
     united: JsonObject = {}
-    for name in dict.fromkeys(names):
-        parts = [as_object(value)[name] for value in values if name in as_object(value)]
-        if len(parts) == 1 or all(part == parts[0] for part in parts):
-            united[name] = parts[0]
-        elif not all("completed_actions" in as_object(part) for part in parts):
-            continue  # pointers of a behavior that differ: its completions decide
-        else:
-            united[name] = _united(
-                {key: [as_object(part).get(key) for part in parts] for key in parts[0]}, dict(parts[0])
-            )
+    for name in dict.fromkeys(name for side in sides for name in side):
+        values = [side[name] for side in sides if name in side]
+        match name:
+            case "completed_actions":
+                lines = [json.dumps(each, sort_keys=True) for value in values for each in as_list(value)]
+                united[name] = [json.loads(line) for line in dict.fromkeys(lines)]
+            case "behaviors":
+                united[name] = _same(values)
+            case "runs":
+                united[name] = _runs(values)
+            case "version" | "timestamp":
+                united[name] = max(values, key=lambda value: (isinstance(value, int), str(value).zfill(40)))
+            case _:
+                united[name] = values[-1]
+    if any(side.get("current_action") != sides[0].get("current_action") for side in sides):
+        _choose_pointer(united, sides)
     return united
 
 
-def _unite_parts(document: JsonObject, name: str, values: list[Any]) -> None:
-    """A behavior or a run that stands there twice."""
-    united = _objects([{name: value} for value in values])
-    if name in united:
-        document[name] = united[name]
-    else:
-        del document[name]
+def _same(values: Sequence[Any]) -> JsonObject:
+    """The pointers of behaviors that no two sides disagree on; the completions decide on the others."""
+    sides = [as_object(value) for value in values]
+    found: JsonObject = {}
+    for name in dict.fromkeys(name for side in sides for name in side):
+        pointers = [side[name] for side in sides if name in side]
+        if all(each == pointers[0] for each in pointers):
+            found[name] = pointers[0]
+    return found
 
 
-def _choose_pointer(document: JsonObject, candidates: list[Any]) -> None:
-    """The first pointer of a side whose action is still open; without one, the completions decide."""
-    done = {as_object(each).get("action_state") for each in as_list(document.get("completed_actions"))}
-    document.pop("delivered", None)
-    for name in _ENDS:
-        document.pop(name, None)
-    chosen = next((each for each in candidates if isinstance(each, str) and each not in done), None)
-    if chosen is None:
-        document.pop("current_action", None)
+def _runs(values: Sequence[Any]) -> JsonObject:
+    sides = [as_object(value) for value in values]
+    names = dict.fromkeys(name for side in sides for name in side)
+    return {name: _unite([as_object(side[name]) for side in sides if name in side]) for name in names}
+
+
+def _choose_pointer(united: JsonObject, sides: Sequence[JsonObject]) -> None:
+    """The pointer of the first side whose action is still open; without one, the completions decide."""
+    done = {as_object(each).get("action_state") for each in as_list(united.get(_COMPLETIONS))}
+    for name in _OF_POINTER:
+        united.pop(name, None)
+    chosen = next((side for side in sides if side.get("current_action") not in (None, *done)), None)
+    if chosen is not None:
+        united.update({name: chosen[name] for name in _OF_POINTER if name in chosen})
     else:
-        document["current_action"] = chosen
-        document["current_behavior"] = chosen.rpartition(".")[0]
+        united["current_behavior"] = sides[-1].get("current_behavior")
