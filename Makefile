@@ -7,7 +7,7 @@ DATA := $(CURDIR)/.data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-quick test-oldest test-full check fmt lint types imports bench data bench-explain eval docs recording lock node servers elysia clients bfcl weights system clean
+.PHONY: help demo test test-quick test-oldest test-full check fmt lint types imports bench data tune-search bench-explain eval docs recording lock node servers elysia clients bfcl weights system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ bench: $(STAMPS)/dev node servers ## Measure us and the peers in one run (ARGS=-
 	$(BIN)/python -m benchmarks $(ARGS)
 
 data: bfcl ## Bring the public questions that `make bench` measures search on
+
+tune-search: $(STAMPS)/dev bfcl ## Learn the weights of search on the training parts of public sets, and print them (ARGS="--sources DIR")
+	$(BIN)/python -m benchmarks.tune_search $(ARGS)
 
 bench-explain: $(STAMPS)/dev ## Change lines of real packages by seed, and measure whether `explain` names them (ARGS=--help)
 	$(BIN)/python -m benchmarks.explain $(ARGS)

@@ -25,6 +25,7 @@ from trysquare.core.result import Result
 from trysquare.core.signature import PassthroughArguments
 from trysquare.core.tool import Tool
 from trysquare.gateway.models import ToolDefinition
+from trysquare.search import choose_vectors
 
 FOUND = 5
 _ASKED: dict[Kind, str] = {"keyword": "keywords", "everyday": "everyday words"}
@@ -100,6 +101,7 @@ def _right(rows: dict[Row, list[Request]], find: Finding) -> dict[Row, int]:
 
 
 def _ours(servers: dict[str, list[ToolDefinition]]) -> Finding:
+    choose_vectors(None)  # This table is about words; an installed encoder would join in somewhere in the middle.
     index = ToolIndex(_tool(server, one) for server, tools in servers.items() for one in tools)
     return lambda text: [_dotted(match.tool.name) for match in index.search(text, limit=FOUND)]
 

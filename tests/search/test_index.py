@@ -55,6 +55,25 @@ def test_a_changed_row_is_searched_by_words_until_its_vector_is_there() -> None:
     assert [one.id for one in index.rank("mapl")] == ["door"]
 
 
+def _confidences(groups: dict[str, str], query: str) -> dict[str, float]:
+    vectors = Vectors(CountingEncoder)
+    index = SearchIndex(vectors)
+    for text, group in groups.items():
+        index.put_row(text, [(text, 1.0)], name=text, text=text, group=group)
+    list(index.rank(query))
+    assert vectors.wait(60)
+    return {one.id: one.confidence for one in index.rank(query)}
+
+
+def test_a_row_is_surer_where_the_other_rows_of_its_group_are_near_and_no_group_changes_nothing() -> None:
+    texts = {"aab": "near", "aba": "near", "baa": "near", "zaz": "far", "zzx": "far", "xxz": "far", "aaz": "alone"}
+    grouped, alone = _confidences(texts, "a"), _confidences(dict.fromkeys(texts, ""), "a")
+    assert _confidences(dict.fromkeys(texts, "one"), "a") == alone
+    assert grouped["aab"] > alone["aab"]
+    assert grouped["zaz"] < alone["zaz"]
+    assert grouped["aaz"] == alone["aaz"], "it has no other rows in its group"
+
+
 def test_an_encoder_that_fails_changes_nothing() -> None:
     def fail() -> CountingEncoder:
         raise ImportError("No module named 'numpy'")

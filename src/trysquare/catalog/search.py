@@ -46,6 +46,12 @@ def doubts(matches: Sequence[Match]) -> str | None:
     return None if any(match.likely for match in matches) else ALL_UNSURE
 
 
+def _group_of(tool: Tool) -> str:
+    """What tells a tool's domain from others: its server, or what many servers write before two underscores."""
+    server, parted, _ = tool.name.partition("__")
+    return server_of(tool) or (server if parted else "")
+
+
 def server_of(tool: Tool) -> str:
     """The MCP server behind the gateway that a tool is of, or its toolset."""
     metadata = tool.metadata
@@ -77,7 +83,7 @@ class ToolIndex(SearchIndex):
             if before.get(name) is not tool:
                 text = " ".join([lead(read_authored(tool.description).description), tool.metadata.use_when or ""])
                 words = dict.fromkeys(split_words(f"{name} {tool.title or ''}"))
-                self.put_row(name, fields_of(tool), name=" ".join(words), text=text.strip())
+                self.put_row(name, fields_of(tool), name=" ".join(words), text=text.strip(), group=_group_of(tool))
 
     def search(
         self,

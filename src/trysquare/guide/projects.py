@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -47,11 +47,22 @@ class ContentSearch:
         self._index = SearchIndex(default_vectors())
 
     def find(self, query: str, *, limit: int = 10) -> list[Hit]:
-        """Return the nearest documents, best first: by words, and by meaning where an encoder is installed."""
+        """Return the nearest documents, best first: by words, and by meaning where an encoder is installed.
+
+        There are as many as asked for while there are so many: those with nothing in common come last, by name.
+        """
         with self._lock:
             self._update()
-            best = [(self._documents[one.id], one.likely) for one in islice(self._index.rank(query), limit)]
+            best = [(self._documents[id], likely) for id, likely in islice(self._nearest(query), limit)]
         return [Hit(document=each, excerpt=excerpt(each.text, query), likely=likely) for each, likely in best]
+
+    def _nearest(self, query: str) -> Iterator[tuple[str, bool]]:
+        seen = set[str]()
+        for one in self._index.rank(query):
+            seen.add(one.id)
+            yield one.id, one.likely
+        for id in sorted(self._documents.keys() - seen):
+            yield id, False
 
     def close(self) -> None:
         """Drop the index; a later search builds it again."""
@@ -69,7 +80,7 @@ class ContentSearch:
             if self._documents.get(id) != document:
                 name = " ".join(split_words(f"{document.id.category} {document.id.name} {document.title or ''}"))
                 about = f"{document.description or ''} {lead(document.text)}".strip()
-                self._index.put_row(id, _fields(document), name=name, text=about)
+                self._index.put_row(id, _fields(document), name=name, text=about, group=document.id.category)
         # The version is read again: reading the content may itself have noticed changes.
         self._documents, self._version = present, self._content.version()
 

@@ -6,19 +6,19 @@ from trysquare.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from trysquare.search.encoder import LONGEST_TEXT, Encoder, MiniLM, WordPiece, convert_minilm
-    from trysquare.search.index import SearchIndex, lead, split_request
+    from trysquare.search.index import LEARNED, Ranked, SearchIndex, Weights, lead, split_request
     from trysquare.search.vectors import Vectors, choose_vectors, default_vectors, encoder_file, installed_vectors
 
 __all__ = [
-    "LONGEST_TEXT", "Encoder", "MiniLM", "SearchIndex", "Vectors", "WordPiece", "choose_vectors", "convert_minilm",
-    "default_vectors", "encoder_file", "installed_vectors", "lead", "split_request",
+    "LEARNED", "LONGEST_TEXT", "Encoder", "MiniLM", "Ranked", "SearchIndex", "Vectors", "Weights", "WordPiece",
+    "choose_vectors", "convert_minilm", "default_vectors", "encoder_file", "installed_vectors", "lead", "split_request",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "encoder": "LONGEST_TEXT Encoder MiniLM WordPiece convert_minilm",
-        "index": "SearchIndex lead split_request",
+        "index": "LEARNED Ranked SearchIndex Weights lead split_request",
         "vectors": "Vectors choose_vectors default_vectors encoder_file installed_vectors",
     },
 )

@@ -17,15 +17,28 @@ if TYPE_CHECKING:
     from trysquare.search.encoder import Matrix
     from trysquare.search.vectors import Vectors
 
-# What follows was chosen on training parts of public sets; docs/benchmarks-discovery.md names them and what came out.
-_NAME_SHARE = 0.5
-"""Weight of the name's vector beside the text's."""
-_WORDS, _WORDS_PER_PART, _MOST_WORDS = 0.1, 0.03, 0.3
-"""Weight of words beside meaning: short requests want meaning, requests with several parts want words."""
-_LIKELY_BY_MEANING = 0.36
-_SHARED, _LIKELY_BY_BOTH = 0.35, 0.75
-"""A row is likely by its cosine alone, or with the logarithm of how many terms it shares with the request."""
-_LIKELY_BY_WORDS = 0.25
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Weights:
+    """How words and meaning are weighed. The defaults were learned: `make tune-search` prints them."""
+
+    name: float = 0.5
+    """The name's vector beside the text's."""
+    words: float = 0.1
+    """Words beside meaning: short requests want meaning, requests with several parts want words."""
+    words_per_part: float = 0.03
+    most_words: float = 0.3
+    domain: float = 0.4
+    """How much nearer the other rows of its group are than those of all groups counts for a row's confidence."""
+    likely: float = 0.36
+    """A row is likely by its meaning alone, or together with the logarithm of how many terms it shares."""
+    shared: float = 0.35
+    likely_shared: float = 0.75
+    likely_words: float = 0.25
+    """The same without an encoder: of the share of terms that the row and its name have in common with the request."""
+
+
+LEARNED = Weights()
 _KNOWN = 0.1
 """Most that former choices add to a score, whose best is about 1 by words and 0.7 with meaning."""
 _PARTS = re.compile(
@@ -66,7 +79,27 @@ class Ranked:
 class _Meant:
     name: str
     text: str
+    group: str
     name_terms: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rows:
+    """The vectors of all rows: of each by itself, and of the other rows of its group."""
+
+    ids: tuple[str, ...]
+    own: Matrix
+    others: Matrix | None
+    """None while there is one group only: then a group says nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Meaning:
+    """How near each row is to a request."""
+
+    near: Mapping[str, float]
+    domain: Mapping[str, float]
+    """How much nearer the other rows of its group are than those of all groups: 0 where there are none."""
 
 
 def split_request(query: str) -> list[str]:
@@ -79,18 +112,25 @@ def split_request(query: str) -> list[str]:
 class SearchIndex(FullTextIndex):
     """Full-text index that also ranks by meaning, as soon as the vectors of its rows are there."""
 
-    def __init__(self, vectors: Vectors | None = None) -> None:
+    def __init__(self, vectors: Vectors | None = None, *, weights: Weights = LEARNED) -> None:
         super().__init__()
+        self.weights = weights
         self._meant: dict[str, _Meant] = {}
         self._vectors_of = vectors
-        self._matrix: tuple[tuple[str, ...], Matrix] | None = None
+        self._matrix: _Rows | None = None
         self._requested = False
         """Whether the vectors of the present rows are on their way."""
 
-    def put_row(self, id: str, fields: Iterable[tuple[str, float]], *, name: str, text: str) -> None:
-        """Put a row whose meaning is that of its name and its text."""
+    def weigh(self, weights: Weights) -> None:
+        """Use other weights from now on."""
+        if weights.name != self.weights.name:
+            self._matrix, self._requested = None, False
+        self.weights = weights
+
+    def put_row(self, id: str, fields: Iterable[tuple[str, float]], *, name: str, text: str, group: str = "") -> None:
+        """Put a row whose meaning is that of its name and its text, in a group of rows of the same domain."""
         self.put(id, fields)
-        self._meant[id] = _Meant(name=name, text=text, name_terms=frozenset(terms(name)))
+        self._meant[id] = _Meant(name=name, text=text, group=group, name_terms=frozenset(terms(name)))
         self._matrix, self._requested = None, False
 
     def remove(self, id: str) -> None:
@@ -114,8 +154,9 @@ class SearchIndex(FullTextIndex):
         if meaning is None:
             scores = words
         else:
-            share = min(_WORDS + _WORDS_PER_PART * (len(parts) - 1), _MOST_WORDS)
-            scores = {id: (1 - share) * near + share * words.get(id, 0.0) for id, near in meaning.items()}
+            weights = self.weights
+            share = min(weights.words + weights.words_per_part * (len(parts) - 1), weights.most_words)
+            scores = {id: (1 - share) * near + share * words.get(id, 0.0) for id, near in meaning.near.items()}
         for id, share in (known_for or {}).items():
             if id in scores:
                 scores[id] += _KNOWN * share
@@ -134,45 +175,80 @@ class SearchIndex(FullTextIndex):
                 best[id] = max(share, best.get(id, 0.0))
         return {id: (whole.get(id, 0.0) + best.get(id, 0.0)) / 2 for id in {*whole, *best}}
 
-    def _by_meaning(self, query: str, parts: Sequence[str]) -> Mapping[str, float] | None:
+    def _by_meaning(self, query: str, parts: Sequence[str]) -> _Meaning | None:
         """Cosines with the request and with the nearest of its parts; None while vectors are missing."""
         if self._vectors_of is None or not self._meant or not query.strip():
             return None
         if (rows := self._rows_matrix()) is None:
             return None
-        ids, matrix = rows
         asked = self._vectors_of.of_query((query,) if len(parts) == 1 else (query, *parts))
         if asked is None:
             return None
-        near = matrix @ asked.T
-        together = near[:, 0] if len(parts) == 1 else (near[:, 0] + near[:, 1:].max(axis=1)) / 2
-        return dict(zip(ids, together.tolist(), strict=True))
+        domain = (
+            {} if rows.others is None else dict(zip(rows.ids, _above_mean(_nearest(rows.others, asked)), strict=True))
+        )
+        return _Meaning(near=dict(zip(rows.ids, _nearest(rows.own, asked).tolist(), strict=True)), domain=domain)
 
-    def _rows_matrix(self) -> tuple[tuple[str, ...], Matrix] | None:
+    def _rows_matrix(self) -> _Rows | None:
         vectors = self._vectors_of
         if self._matrix is not None or vectors is None or (self._requested and vectors.busy):
             return self._matrix
         meant = dict(self._meant)
         self._requested = True
         if vectors.request(text for row in meant.values() for text in (row.name, row.text)):
-            matrix = vectors.of([row.name for row in meant.values()])
-            matrix *= _NAME_SHARE
-            matrix += vectors.of([row.text for row in meant.values()])
-            matrix /= 1 + _NAME_SHARE
-            self._matrix = tuple(meant), matrix
+            texts = vectors.of([row.text for row in meant.values()])
+            own = vectors.of([row.name for row in meant.values()])
+            own *= self.weights.name
+            own += texts
+            own /= 1 + self.weights.name
+            self._matrix = _Rows(
+                ids=tuple(meant), own=own, others=_others([row.group for row in meant.values()], texts)
+            )
         return self._matrix
 
-    def _confidence(self, id: str, wanted: Sequence[frozenset[str]], meaning: Mapping[str, float] | None) -> float:
-        """How surely the row fits the request, by its meaning and the words they share."""
-        known = self._rows[id].weights.keys()
+    def _confidence(self, id: str, wanted: Sequence[frozenset[str]], meaning: _Meaning | None) -> float:
+        """How surely the row fits the request, by its meaning, its group and the words they share."""
+        known, weights = self._rows[id].weights.keys(), self.weights
         if meaning is not None:
             shared = len(frozenset[str]().union(*wanted) & known)
-            near = meaning[id]
-            return max(near - _LIKELY_BY_MEANING, near + _SHARED * math.log1p(shared) - _LIKELY_BY_BOTH)
+            near = meaning.near[id] + weights.domain * meaning.domain.get(id, 0.0)
+            return max(near - weights.likely, near + weights.shared * math.log1p(shared) - weights.likely_shared)
         own = self._meant[id].name_terms
         named = max((len(part & own) for part in wanted), default=0) / max(len(own), 1)
         covered = max((len(part & known) / max(len(part), 1) for part in wanted), default=0.0)
-        return (covered + named) / 2 - _LIKELY_BY_WORDS
+        return (covered + named) / 2 - weights.likely_words
+
+
+def _nearest(rows: Matrix, asked: Matrix) -> Matrix:
+    """The cosine of each row with the request; of one with several parts, the mean of the whole and the nearest."""
+    near: Matrix = rows @ asked.T
+    together: Matrix = near[:, 0] if near.shape[1] == 1 else (near[:, 0] + near[:, 1:].max(axis=1)) / 2
+    return together
+
+
+def _others(groups: Sequence[str], texts: Matrix) -> Matrix | None:
+    """The direction of the other rows of each row's group; zero for a row without others."""
+    import numpy as np
+
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    if len(numbers) < 2:
+        return None
+    of = np.array([numbers[group] for group in groups])
+    sums = np.zeros((len(numbers), texts.shape[1]), dtype=np.float32)
+    np.add.at(sums, of, texts)
+    others: Matrix = sums[of] - texts
+    others[np.bincount(of)[of] == 1] = 0.0
+    others /= np.maximum(np.linalg.norm(others, axis=1, keepdims=True), np.float32(1e-6))
+    return others
+
+
+def _above_mean(near: Matrix) -> list[float]:
+    """How far each is above the mean of those that are not exactly 0, which have no others in their group."""
+    present = near != 0.0
+    if not present.any():
+        return [0.0] * len(near)
+    found: list[float] = ((near - near[present].mean()) * present).tolist()
+    return found
 
 
 def _shares(scores: dict[str, float]) -> dict[str, float]:

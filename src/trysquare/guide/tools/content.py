@@ -69,6 +69,8 @@ def answer(
     return Result[Any].ok(value, message=message, instruction=instruction, warnings=warnings, next=next, fields=named)
 
 
+_ALL_UNSURE = "No document is a likely fit; these are only the nearest."
+_ASK_AGAIN = "If none fits, name the subject in a few words that the document would use, or call list_content."
 HOLDING_SECONDS = 24 * 3600.0
 MOST_LISTED = 50
 """Documents that are listed without being sent; keeps the list itself bounded."""
@@ -238,13 +240,17 @@ def content_tools(projects: Projects) -> list[Tool]:
         project = projects.get(args.project)
         hits = project.search.find(args.query, limit=args.limit)
         if not hits:
-            return answer(project, [], message="No document contains any of these words.")
+            return answer(project, [], message="There are no documents in this project.")
         found = [
             {**_list_entry(hit.document), "fit": "likely" if hit.likely else "unsure", "excerpt": hit.excerpt}
             for hit in hits
         ]
-        first = {"expression": ",".join(expression_for(hit.document.id) for hit in hits[:3]), "project": project.name}
-        return answer(project, found, next={"tool": "get_content", "arguments": first})
+        likely = [hit for hit in hits if hit.likely]
+        first = ",".join(expression_for(hit.document.id) for hit in likely[:3] or hits[:1])
+        return answer(
+            project, found, message=None if likely else _ALL_UNSURE, instruction=None if likely else _ASK_AGAIN,
+            next={"tool": "get_content", "arguments": {"expression": first, "project": project.name}},
+        )  # fmt: skip
 
     def list_content(args: ListContent) -> Result[Any]:
         """List the content of a project."""
