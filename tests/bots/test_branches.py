@@ -71,7 +71,7 @@ async def test_the_documents_of_a_branch_are_at_the_paths_of_the_definition(repo
         answers = await client.call("tool", answers={"Who?": "Guests"})
         assert answers["run"] == "branch.fix"
     assert (repo / "docs/mini/clarification.json").is_file()
-    assert not list(repo.glob("docs/**/runs"))
+    assert "runs/" not in git(repo, "ls-files", "--others")
 
 
 async def test_a_branch_without_the_file_begins_and_deletes_nothing(repo: Path) -> None:
@@ -81,7 +81,7 @@ async def test_a_branch_without_the_file_begins_and_deletes_nothing(repo: Path) 
         await close(client)
         commit(repo)
         git(repo, "switch", "-q", "other")
-        assert not (repo / "workflow_state.json").exists()
+        assert "workflow_state.json" not in git(repo, "ls-files")
         before = await client.call("tool", confirm=True)
         assert before["run"] == "branch.other"
         assert before["action"] == "initialize_project"
