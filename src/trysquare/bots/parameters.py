@@ -157,7 +157,9 @@ PARAMETERS: dict[str, JsonObject] = {
     "evidence": _spec("object", "Evidence found, by name"),
     "decisions": _spec("object", "Decisions, by the name of the criterion"),
     "assumptions": _spec("array", "Assumptions, each a string"),
-    "corrections": _spec("array", "What the bot should have done differently, each a string"),
+    "corrections": _spec("array", "What to change in the bot: strings, or objects of text, file, old, new"),
+    "apply": _spec("integer", "Number of a correction to apply; the user is asked"),
+    "take_back": _spec("integer", "Number of an applied correction to take back; the user is asked"),
     "overwrite": _spec("boolean", "true discards edits of a rendered file that were not merged"),
     "confirm_deletion": _spec("boolean", "true merges large deletions into the document"),
     "hard": _spec("boolean", "true ends the server process; its client starts a new one"),
@@ -170,7 +172,7 @@ OF_ACTION: dict[str, frozenset[str]] = {
     "decide_planning_criteria": frozenset({"decisions", "assumptions"}),
     "render_output": frozenset({"overwrite"}),
     "synchronize_output": frozenset({"confirm_deletion"}),
-    "correct_bot": frozenset({"corrections"}),
+    "correct_bot": frozenset({"corrections", "apply", "take_back"}),
 }
 
 _ANYWHERE = ("project", "run")

@@ -119,6 +119,14 @@ class LiveBot:
             state.use_definition(self.plan, self.strength, principal=principal)
         return changes
 
+    def close(self) -> None:
+        """Close the stores of all projects."""
+        with self._lock:
+            states = list(self._states.values())
+            self._states = {}
+        for state in states:
+            state.close()
+
     def definition_of(self, run: str) -> BotDefinition:
         """The definition with the paths of a run."""
         if run == MAIN or not is_run_name(run):

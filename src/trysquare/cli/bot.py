@@ -25,6 +25,7 @@ from trysquare.bots.workflow.runs import RunSummary, WorkflowRuns, require_run_n
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.bots.workflow.transaction import DamagedRecord
 from trysquare.cli.approve import decide_code
+from trysquare.cli.bot_corrections import CORRECT
 from trysquare.cli.bot_diff import compare, print_difference
 from trysquare.cli.bot_open import ABOUT_BOT, RUN, opened_bot, opened_bots, require_run
 from trysquare.cli.bot_records import write_export
@@ -426,6 +427,7 @@ COMMAND = Command(
         ),
         "assign": ASSIGN,
         "comment": COMMENT,
+        "correct": CORRECT,
         "verify": VERIFY,
         "diff": Command(
             _diff,

@@ -39,10 +39,15 @@ def opened_bots(arguments: argparse.Namespace) -> Generator[list[LiveBot]]:
     with open_states() as states, closing(LazyDatabase(state_file(loaded.settings, loaded.origins))) as state:
         open_store = partial(workflow_store, loaded.settings, states)
         # The working directory names the project.
-        yield [
+        bots = [
             LiveBot(replace(config, project_named=True), open_store=open_store, approvals=LazyApprovals(state))
             for config in configs
         ]
+        try:
+            yield bots
+        finally:
+            for bot in bots:
+                bot.close()
 
 
 @contextmanager

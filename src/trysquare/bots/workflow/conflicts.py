@@ -250,8 +250,9 @@ def _apply_contents(
     # Another branch's file that says what is stored is no edit.
     is_edit = changed or not transaction.home.is_alone
     done = (f"{path} was edited, and the edit was imported.",) if known and is_edit and not refused else ()
-    notices = Notices(warnings=(*done, *refused), inconsistent=imported.inconsistent)
-    return SyncDecision(notices=notices, refused=version.data if refused else None)
+    kept = (f"A copy with the fields that were left out was saved as {NAME}.refused-*.",) if imported.left_out else ()
+    notices = Notices(warnings=(*done, *refused, *kept), inconsistent=imported.inconsistent)
+    return SyncDecision(notices=notices, refused=version.data if refused or imported.left_out else None)
 
 
 def _import(transaction: RunTransaction, imported: Imported, gates: EditGates, *, kind: str) -> tuple[list[str], bool]:

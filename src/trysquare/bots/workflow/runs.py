@@ -225,6 +225,21 @@ class WorkflowRuns:
         with self._store.write(self.plan.bot) as rows:
             rows.audit(kind=f"workflow.{kind}", principal=principal, body={"run": run, **body})
 
+    def bot_notes(self) -> JsonObject:
+        """The small values that belong to no run."""
+        with self._store.read(self.plan.bot) as rows:
+            return rows.notes(OWN)
+
+    def update_bot_note(
+        self, name: str, change: Callable[[Any], Any], *, kind: str, principal: str, body: JsonObject
+    ) -> Any:
+        """Change one of them in a transaction of its own, with a row of the audit; returns what is stored."""
+        with self._store.write(self.plan.bot) as rows:
+            value = change(rows.notes(OWN).get(name))
+            rows.put_note(OWN, name, value)
+            rows.audit(kind=f"workflow.{kind}", principal=principal, body=body)
+        return value
+
     def notes(self, run: str = MAIN) -> JsonObject:
         """The small values stored with a run."""
         with self._store.read(self.plan.bot) as rows:
