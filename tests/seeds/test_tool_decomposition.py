@@ -28,6 +28,11 @@ EXAMPLE_STATE: dict[str, Any] = {
 EXAMPLE_TRIGGERS = {"trigger_patterns": ["gather context", "clarify requirements", "ask questions"]}
 
 
+def copies(project: Path, kind: str) -> list[str]:
+    """What was saved beside the state file."""
+    return [each.read_text(encoding="utf-8") for each in project.glob(f"workflow_state.json.{kind}-*")]
+
+
 async def open_example(bot: BotClient) -> None:
     bot.write_state(**EXAMPLE_STATE)
 
@@ -121,11 +126,11 @@ async def test_what_a_hand_added_to_the_file_is_kept_beside_it(tmp_path: Path) -
         bot.write_state(**EXAMPLE_STATE, note="mine")
         answer = await bot.call("tool")
         assert "note" in answer["inconsistent"][0]
-        [copy] = tmp_path.glob("workflow_state.json.refused-*")
-        assert json.loads(copy.read_text(encoding="utf-8"))["note"] == "mine"
+        [copy] = copies(tmp_path, "refused")
+        assert json.loads(copy)["note"] == "mine"
         bot.write_state(**{**EXAMPLE_STATE, "completed_actions": "x"})
         assert "completed_actions" in (await bot.call("tool"))["recovered"][0]
-        assert len(list(tmp_path.glob("workflow_state.json.corrupt-*"))) == 1
+        assert len(copies(tmp_path, "corrupt")) == 1
 
 
 @MODES

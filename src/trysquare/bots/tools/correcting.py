@@ -10,21 +10,19 @@ from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 
-DECISIONS: tuple[Decision, ...] = ("apply", "take_back")
-
 
 def decision_of(call: BotCall) -> tuple[Decision, int] | None:
     """The decision that a call asks for, with the number of the correction."""
-    parameters = call.parameters.given
-    given = [(name, parameters[name]) for name in DECISIONS if name in parameters]
-    if not given:
+    given = call.parameters.given
+    asked = [name for name in ("apply", "take_back", "corrections") if name in given]
+    if not asked or asked == ["corrections"]:
         return None
-    decision, number = given[0]
-    if len(given) > 1 or "corrections" in call.parameters.given:
+    if len(asked) > 1:
         raise InvalidArguments("Send one of `corrections`, `apply` and `take_back`.")
+    number = given[asked[0]]
     if isinstance(number, bool) or not isinstance(number, int):
-        raise InvalidArguments(f"`{decision}` must be the number of a correction.")
-    return decision, number
+        raise InvalidArguments(f"`{asked[0]}` must be the number of a correction.")
+    return ("apply" if "apply" in given else "take_back"), number
 
 
 async def decide(call: BotCall, decision: Decision, number: int, context: CallContext) -> Result[object]:

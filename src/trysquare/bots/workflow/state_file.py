@@ -18,8 +18,21 @@ MAIN = "main"
 _MAX_VERSION = 2**53
 _MAX_NAMED = 5
 _FIELDS = frozenset(
-    "current_behavior current_action timestamp completed_actions version schema behaviors runs delivered strict"
-    " workflow_complete workflow_ended rejections".split()
+    [
+        "current_behavior",
+        "current_action",
+        "timestamp",
+        "completed_actions",
+        "version",
+        "schema",
+        "behaviors",
+        "runs",
+        "delivered",
+        "strict",
+        "workflow_complete",
+        "workflow_ended",
+        "rejections",
+    ]
 )
 _APPROVALS = frozenset({"claimed", "proven", "auto", "combined", "skipped"})
 
