@@ -45,9 +45,9 @@ PRIVATE_NAMES = {
 }
 # Packages that only some places import, so that the rest works without them and one place knows their ways.
 CONFINED = {
-    "mcp": ("server/", "gateway/upstream/", "integrations/fastmcp.py"),
-    "mcp_types": ("server/", "gateway/upstream/", "integrations/fastmcp.py"),
-    "fastmcp": ("integrations/fastmcp.py",),
+    "mcp": ("server/", "gateway/upstream/", "integrations/fastmcp.py", "integrations/fastmcp_toolset.py"),
+    "mcp_types": ("server/", "gateway/upstream/", "integrations/fastmcp.py", "integrations/fastmcp_toolset.py"),
+    "fastmcp": ("integrations/fastmcp.py", "integrations/fastmcp_toolset.py"),
     "pydantic_ai": ("integrations/pydantic_ai.py",),
     "starlette": ("server/", "console/"),
     "uvicorn": ("server/http/",),

@@ -49,6 +49,8 @@ class App:
     """Pages beside the MCP endpoint over HTTP."""
     introduce: Callable[[], str] | None = None
     """Where the work of the toolsets stands, for the instructions of a server; None where none of them says so."""
+    toolsets: tuple[Toolset, ...] = ()
+    """The toolset of each provider, as it was opened."""
     discovering: tuple[DiscoveringToolset, ...] = ()
     """Toolsets that discover their tools in the background."""
 
@@ -187,6 +189,7 @@ def _compose(
         server_info=server_info_of(toolsets[0]) if len(toolsets) == 1 else None,
         routes=tuple(route for toolset in toolsets for route in routes_of(toolset)),
         introduce=_introductions(toolsets),
+        toolsets=tuple(toolsets),
         discovering=tuple(toolset for toolset in toolsets if isinstance(toolset, DiscoveringToolset)),
     )
 

@@ -208,6 +208,12 @@ def state_file(settings: Settings, origins: Origins) -> Path:
     return user_state()
 
 
+def approval_files(settings: Settings, origins: Origins) -> list[Path]:
+    """The state files in which calls of this project may wait for a human: its own, and the user's."""
+    wanted = (state_file(settings, origins), project_state(settings.project), user_state())
+    return list(dict.fromkeys(wanted))
+
+
 def _is_named_project(origins: Origins) -> bool:
     return "project" in origins or any(origin.source == "file" for origin in origins.values())
 

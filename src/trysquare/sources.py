@@ -253,12 +253,9 @@ def _toolset_of(value: Any, location: str) -> Toolset:
     if _is_toolset(value):
         return cast(Toolset, value)
     if _is_fastmcp(value):
-        # It has its own middleware, lifespan and sessions, which only its own transports run.
-        raise ConfigurationError(
-            "this is a FastMCP server, which is served by its own `run()`.",
-            where=location,
-            hint="To call it: trysquare list -- python FILE. To serve it: trysquare gateway add NAME -- python FILE.",
-        )
+        from trysquare.integrations.fastmcp_toolset import from_fastmcp
+
+        return from_fastmcp(value)
     raise ConfigurationError(
         f"`{type(value).__name__}` is not a source of tools.", where=location, hint=f"Name {KINDS}."
     )

@@ -13,8 +13,7 @@ from typing import Any
 
 from trysquare import CallContext, Result, call_tool
 from trysquare.core.json import JsonObject
-from trysquare.gateway import open_gateway
-from trysquare.gateway.toolset import GatewayToolset
+from trysquare.gateway import GatewayToolset, open_gateway
 from trysquare.store import LazyDatabase
 
 SCRIPT = Path(__file__).with_name("scripted_server.py")

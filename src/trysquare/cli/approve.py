@@ -13,9 +13,9 @@ from trysquare.cli.terminal import as_json, ask_yes_or_no, print_listing, requir
 from trysquare.core.context import local_principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.untrusted import one_line
-from trysquare.providers import state_file
+from trysquare.providers import approval_files
 from trysquare.settings.load import Loaded
-from trysquare.store import StoredApprovals, project_state, user_state
+from trysquare.store import StoredApprovals
 from trysquare.store.approvals import PendingApproval, normalize_code
 from trysquare.store.database import open_database
 
@@ -47,9 +47,9 @@ def decide_code(arguments: argparse.Namespace, *, refuse: bool) -> int:
 @contextmanager
 def _open_approvals(loaded: Loaded) -> Generator[list[StoredApprovals]]:
     """Open the approvals of the project and of the user; a missing file is not created."""
-    wanted = (state_file(loaded.settings, loaded.origins), project_state(loaded.settings.project), user_state())
+    wanted = approval_files(loaded.settings, loaded.origins)
     with ExitStack() as stack:
-        found = [closing(open_database(path)) for path in dict.fromkeys(wanted) if path.exists()]
+        found = [closing(open_database(path)) for path in wanted if path.exists()]
         yield [StoredApprovals(stack.enter_context(database)) for database in found]
 
 

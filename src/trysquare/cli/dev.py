@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import json
 import logging
-import socket
 import time
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_shared_options
-from trysquare.cli.serve import Serving
+from trysquare.cli.page import PageOptions
+from trysquare.cli.serve import Serving, free_port
 from trysquare.cli.source import SOURCE, load_source
 from trysquare.cli.terminal import say, styled
 from trysquare.core.errors import InputRequired, ToolError
@@ -31,27 +31,26 @@ if TYPE_CHECKING:
 _FIRST_PORT = 8000
 _LONGEST_ARGUMENTS = 100
 _ABOUT_PORT = f"port to listen on; default: {_FIRST_PORT}, or a free one if that is taken"
-_OPTIONS = (SOURCE, option("--port", metavar="PORT", type=int, help=_ABOUT_PORT), add_shared_options)
+_OPTIONS = (
+    SOURCE,
+    option("--port", metavar="PORT", type=int, help=_ABOUT_PORT),
+    option("--no-console", action="store_true", help="do not serve the console, a page that tries the tools"),
+    option("--no-open", action="store_true", help="do not open a browser"),
+    add_shared_options,
+)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Serve until stopped."""
     # Each call has its line here.
     logging.getLogger("trysquare.tools").setLevel(logging.CRITICAL)
-    port = _free_port() if arguments.port is None else arguments.port
+    port = free_port(_FIRST_PORT) if arguments.port is None else arguments.port
     arguments.extra_settings = {"http.host": ("--port", "127.0.0.1"), "http.port": ("--port", port)}
-    serving = Serving(over_http=True, reload=True, wrap=_shown_calls, started=_introduce)
+    # Without its extra, the tools are served all the same.
+    has_page = not arguments.no_console and find_spec("starlette") is not None and find_spec("jinja2") is not None
+    page = PageOptions(path="/tools", opens=not arguments.no_open) if has_page else None
+    serving = Serving(over_http=True, reload=True, wrap=_shown_calls, started=_introduce, page=page)
     serving.run(lambda: load_source(arguments, arguments.source))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", _FIRST_PORT))
-        except OSError:
-            return 0
-    return _FIRST_PORT
 
 
 def _introduce(app: App, address: str) -> None:

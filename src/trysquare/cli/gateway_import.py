@@ -86,9 +86,7 @@ def _chosen(client: Client, place: Place, names: Sequence[str]) -> list[FoundSer
 
 
 def _prepared(client: Client, found: FoundServer, place: Place, file: Path, *, keep_secrets: bool) -> Import:
-    entry = {key: value for key, value in _from_toml(found.entry).items() if key in _KNOWN}
-    if client.bare_variables:
-        entry = as_object(_each_text(entry, lambda text: _BARE_VARIABLE.sub(r"${\1}", text)))
+    entry = readable_entry(client, found)
     if found.scope != "user" and file.parent not in (place.project, place.project / ".trysquare"):
         # Elsewhere, what is relative to the project would mean another place.
         entry = as_object(_each_text(entry, lambda text: text.replace("${workspaceFolder}", str(place.project))))
@@ -98,6 +96,14 @@ def _prepared(client: Client, found: FoundServer, place: Place, file: Path, *, k
     return Import(
         found=found, entry=entry if keep_secrets else _without_secrets(found.name, entry, secrets), secrets=secrets
     )
+
+
+def readable_entry(client: Client, found: FoundServer) -> JsonObject:
+    """A client's entry in the words that the gateway reads."""
+    entry = {key: value for key, value in _from_toml(found.entry).items() if key in _KNOWN}
+    if client.bare_variables:
+        entry = as_object(_each_text(entry, lambda text: _BARE_VARIABLE.sub(r"${\1}", text)))
+    return entry
 
 
 def _from_toml(entry: JsonObject) -> JsonObject:

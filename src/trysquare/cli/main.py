@@ -26,9 +26,9 @@ from trysquare.core.untrusted import block, one_line
 
 GROUPS = {
     "Build and try a server": ("serve", "dev", "list", "call", "read", "prompt", "check"),
-    "Connect clients and servers": ("install", "gateway", "token"),
+    "Connect clients and servers": ("install", "discover", "gateway", "token", "adopt"),
     "Work with agents, workflows and content": ("run", "jobs", "bot", "guide", "models", "grammar"),
-    "Approve and find out": ("approve", "explain", "why", "config", "doctor", "completion"),
+    "Approve and find out": ("console", "approve", "explain", "why", "config", "doctor", "completion"),
 }
 """The commands by what somebody wants to do; a command that is not named here is in the last group."""
 EXAMPLES = (

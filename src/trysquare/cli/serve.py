@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import signal
+import socket
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from trysquare.app import App, open_app
 from trysquare.cli.command import Command, collect_seldom, option
 from trysquare.cli.options import add_shared_options
+from trysquare.cli.page import PageOptions
 from trysquare.cli.source import SOURCE, load_source
 from trysquare.cli.terminal import count, safe_streams, say
 from trysquare.core.errors import ConfigurationError, TrysquareError
@@ -38,10 +40,12 @@ _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d
 _ENDING_SECONDS = 5.0
 """How long tools may take to end after they were cancelled."""
 _ABOUT_HTTP = "serve over streamable HTTP at /mcp; without HOST:PORT, at the configured address"
+_ABOUT_CONSOLE = "with --http: serve the console too, a page at / where a person decides, watches and tries"
 RELOAD = option("--reload", action="store_true", help="import the tools again when one of their files changes")
 _OPTIONS = (
     SOURCE,
     option("--http", metavar="HOST:PORT", nargs="?", const="", help=_ABOUT_HTTP),
+    option("--console", action="store_true", help=_ABOUT_CONSOLE),
     RELOAD,
     add_shared_options,
 )
@@ -51,7 +55,14 @@ def run(arguments: argparse.Namespace) -> None:
     """Serve until the client goes or the process is stopped."""
     if arguments.http:
         arguments.extra_settings = _address_settings(arguments.http)
-    serve = Serving(over_http=arguments.http is not None, reload=arguments.reload)
+    if arguments.console and arguments.http is None:
+        raise ConfigurationError(
+            "the console needs a server over HTTP.",
+            where="--console",
+            hint="Add --http, or run `trysquare console`.",
+        )
+    page = PageOptions() if arguments.console else None
+    serve = Serving(over_http=arguments.http is not None, reload=arguments.reload, page=page)
     serve.run(lambda: load_source(arguments, arguments.source))
 
 
@@ -134,6 +145,8 @@ class Serving:
     """Over HTTP, a last middleware around all tools."""
     started: Callable[[App, str], None] | None = None
     """Over HTTP, what says where the server is."""
+    page: PageOptions | None = None
+    """Over HTTP, the console."""
 
     def run(self, load: Callable[[], Loaded]) -> None:
         """Serve until stopped."""
@@ -149,7 +162,7 @@ class Serving:
         loaded = load()
         own = None if self.tools is None else self.tools.toolset()
         if self.over_http:
-            await serve_http(loaded, own, reload=self.reload, wrap=self.wrap, started=self.started)
+            await serve_http(loaded, own, how=self)
         else:
             await serve_stdio(loaded, own, reload=self.reload)
 
@@ -197,6 +210,17 @@ def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
+def free_port(first: int) -> int:
+    """A port to listen on: this one, or 0 for any free one where it is taken."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", first))
+        except OSError:
+            return 0
+    return first
+
+
 def read_address(text: str) -> tuple[str, int]:
     """Host and port of `HOST:PORT`, `:PORT` or `PORT`; an IPv6 host stands in brackets."""
     match = _ADDRESS.fullmatch(text)
@@ -226,28 +250,43 @@ async def serve_stdio(loaded: Loaded, own: Toolset | None = None, *, reload: boo
             await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
 
 
-async def serve_http(
-    loaded: Loaded,
-    own: Toolset | None = None,
-    *,
-    reload: bool = False,
-    wrap: Callable[[Toolset], Toolset] | None = None,
-    started: Callable[[App, str], None] | None = None,
-) -> None:
+async def serve_http(loaded: Loaded, own: Toolset | None, *, how: Serving) -> None:
     """Serve over HTTP until the process is stopped."""
-    async with open_served(loaded, own, reload=reload) as app:
+    async with AsyncExitStack() as stack:
+        is_alone = how.page is not None and how.page.alone is not None
+        app = await stack.enter_async_context(open_served(loaded, own, reload=how.reload, prestart=not is_alone))
         from trysquare.asgi import http_options
+        from trysquare.server import HttpOptions
         from trysquare.server import serve_http as serve_over_http
 
         collect_seldom(is_loaded=True)
-        http, options = http_options(app, loaded.origins), app.serve_options(shared=True)
-        toolset = app.toolset if wrap is None else wrap(app.toolset)
-        show = partial(_print_start, app, http) if started is None else partial(started, app)
-        await serve_over_http(toolset, options, http, routes=app.routes, started=show)
+        if how.page is not None and how.page.alone is not None:
+            http = HttpOptions(port=how.page.alone, has_endpoint=False)
+        else:
+            http = http_options(app, loaded.origins)
+        options = app.serve_options(shared=True)
+        toolset = app.toolset if how.wrap is None else how.wrap(app.toolset)
+        shows: list[Callable[[str], None]] = []
+        if not is_alone:
+            shows.append(partial(_print_start, app, http) if how.started is None else partial(how.started, app))
+        pages = None
+        if how.page is not None:
+            from trysquare.cli.page import open_page
+
+            pages, show = await stack.enter_async_context(open_page(app, loaded, http, how.page, toolset, options))
+            shows.append(show)
+
+        def started(address: str) -> None:
+            for show in shows:
+                show(address)
+
+        await serve_over_http(toolset, options, http, routes=app.routes, pages=pages, started=started)
 
 
 @asynccontextmanager
-async def open_served(loaded: Loaded, own: Toolset | None, *, reload: bool) -> AsyncGenerator[App]:
+async def open_served(
+    loaded: Loaded, own: Toolset | None, *, reload: bool, prestart: bool = True
+) -> AsyncGenerator[App]:
     """The tools to serve, with traces of their calls. What serves them loads while the processes of a gateway start."""
     settings = loaded.settings
     async with AsyncExitStack() as stack:
@@ -260,7 +299,7 @@ async def open_served(loaded: Loaded, own: Toolset | None, *, reload: bool) -> A
             url = settings.openapi_url
             opening = open_reloading(settings.tools, project=settings.project, where=where, openapi_url=url)
             own, settings = await stack.enter_async_context(opening), settings.model_copy(update={"tools": ()})
-        app = await stack.enter_async_context(open_app(settings, origins=loaded.origins, own=own))
+        app = await stack.enter_async_context(open_app(settings, origins=loaded.origins, own=own, prestart=prestart))
         from trysquare.middleware.tracing import tracing
 
         if not app.plain.tools():

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
@@ -34,6 +34,8 @@ class ConsentRequest:
     """The whole arguments as a human may see them, without secret values."""
     remember_for: float | None = None
     """Seconds for which the same call needs no new consent; None asks every time."""
+    client: str | None = None
+    """The client program, as it calls itself."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +51,8 @@ class ConsentDecision:
     """Who agreed."""
     how: str | None = None
     at: str | None = None
+    reason: str = ""
+    """What the human wrote with a refusal."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,6 +84,29 @@ class Approvals(Protocol):
 
     def answer(self, request: ConsentRequest, *, ticket: str, approved: bool, by: str, how: str) -> bool:
         """Record an answer through the client, once: False for a ticket that was used or has expired."""
+        ...
+
+
+@runtime_checkable
+class WatchedApprovals(Protocol):
+    """A store whose pending calls a human may be looking at now, so that a call can wait for the decision.
+
+    Its methods are as quick as a look at a file. They are called again and again while a call waits.
+    """
+
+    patience: float
+    """Seconds for which a call whose client cannot ask waits, before it is answered with its code."""
+
+    def is_watched(self) -> bool:
+        """Whether a page that shows the pending calls is open."""
+        ...
+
+    def state_of(self, code: str) -> Literal["pending", "decided"] | None:
+        """Where a call with a code stands; None once it was used, withdrawn or has expired."""
+        ...
+
+    def withdraw(self, code: str) -> None:
+        """Forget a pending call and its decision: its question was answered in another way."""
         ...
 
 

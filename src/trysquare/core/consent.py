@@ -23,6 +23,7 @@ from trysquare.core.approvals import (
     ConsentProof,
     ConsentRequest,
     MemoryApprovals,
+    WatchedApprovals,
     arguments_digest,
 )
 from trysquare.core.arguments import DISCRIMINATOR
@@ -36,6 +37,7 @@ from trysquare.core.schema.errors import unwrap_arguments
 from trysquare.core.signature import Arguments
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import one_line
+from trysquare.core.waiting import PagedQuestion
 
 CONSENT_MARK = "REQUIRES EXPLICIT USER INSTRUCTION"
 
@@ -58,6 +60,8 @@ MAX_VALUE = 200
 """Characters of an argument inside the question's own sentence; the whole value follows below."""
 MAX_QUESTION = 64 * 1024
 """Bytes of a question that a client is asked to show. A terminal shows more."""
+MAX_REASON = 2_000
+"""Characters of a human's reason."""
 MAX_SHOWN = 1024 * 1024
 """Bytes of arguments that are stored for a terminal."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -146,6 +150,7 @@ def consent_request(
         question=_PLACEHOLDER.sub(lambda found: _fill_in(shown, found), consent.question),
         arguments=shown,
         remember_for=None if consent.always else consent.ttl,
+        client=context.client,
     )
 
 
@@ -162,7 +167,14 @@ async def obtain_consent(request: ConsentRequest, approvals: Approvals | None, c
             instruction="Send less in one call.",
         )
     decision = await run_in_thread(lambda: store.decide(request, open_code=not asks))
-    if decision.state == "waiting" and asks:
+    if decision.state == "waiting" and isinstance(store, WatchedApprovals):
+        paged = PagedQuestion(request, store, decision.code)
+        if not asks:
+            await paged.wait(context)
+        elif (granted := await paged.first_answer(_ask(request, text, store, context))) is not None:
+            return granted
+        decision = paged.settled or await run_in_thread(lambda: store.decide(request, open_code=not asks))
+    elif decision.state == "waiting" and asks:
         return await _ask(request, text, store, context)
     _require_approved(decision, request, size)
     return ConsentGrant(by=decision.by, how=decision.how, at=decision.at, digest=request.digest)
@@ -204,7 +216,7 @@ def _require_approved(decision: ConsentDecision, request: ConsentRequest, size: 
     if decision.state == "approved":
         return
     if decision.state == "refused":
-        raise _refusal("refused this call")
+        raise _refusal("refused this call", decision.reason)
     if decision.code is None:
         raise _cannot_ask(request, size)
     command = decision.command or f"trysquare approve {decision.code}"
@@ -228,9 +240,10 @@ def _cannot_ask(request: ConsentRequest, size: int) -> ConsentNeeded:
     )
 
 
-def _refusal(what: str) -> ConsentRefused:
+def _refusal(what: str, reason: str = "") -> ConsentRefused:
+    why = f" Their reason: {one_line(reason, MAX_REASON)}" if reason else ""
     return ConsentRefused(
-        f"The user {what}, so the tool did not run.",
+        f"The user {what}, so the tool did not run.{why}",
         instruction="Do not send the call again. Ask the user what they want instead.",
     )
 

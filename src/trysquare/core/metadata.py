@@ -15,7 +15,9 @@ FAMILY = "trysquare/family"
 Requirement: TypeAlias = Literal["required", "optional", "conditional"]
 RESTART_RIGHT = "server:restart"
 """The right to end or restart the server."""
-RIGHTS = (RESTART_RIGHT,)
+CONSOLE_RIGHT = "console"
+"""The right to sign in to the console, and to decide there what waits for a human."""
+RIGHTS = (RESTART_RIGHT, CONSOLE_RIGHT)
 """Every right. A token has none unless it was given one by name."""
 PAGE_READER = "page_reader"
 """The category of the tool that reads on in long answers; it is listed where one of the others may give one."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trysquare.gateway.models import InvalidServer, ServerConfig, ServerEntry
     from trysquare.gateway.provider import open_gateway
     from trysquare.gateway.service import GatewayService
+    from trysquare.gateway.toolset import GatewayToolset
     from trysquare.gateway.upstream.oauth import login_name, sign_in
     from trysquare.gateway.upstream.stdio import withheld
 
@@ -21,6 +22,7 @@ __all__ = [
     "DefinitionRegistry",
     "GatewayConfig",
     "GatewayService",
+    "GatewayToolset",
     "InvalidServer",
     "LaunchPins",
     "PendingChange",
@@ -50,6 +52,7 @@ __getattr__, __dir__ = lazy_exports(
         "models": "InvalidServer ServerConfig ServerEntry",
         "provider": "open_gateway",
         "service": "GatewayService",
+        "toolset": "GatewayToolset",
         "upstream.oauth": "login_name sign_in",
         "upstream.stdio": "withheld",
     },

@@ -20,6 +20,7 @@ from trysquare.store.audit import append, utc_now
 from trysquare.store.database import Transactions
 from trysquare.store.lazy import LazyDatabase
 from trysquare.store.location import project_state, user_state
+from trysquare.store.watchers import is_watched
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _GROUP = 4
@@ -46,8 +47,10 @@ MISS_WINDOW = 60.0
 _SAME_CALL = "principal = ? AND tool = ? AND digest = ? AND question = ?"
 """With the question: tools of two servers that share a state file may have the same name."""
 _DELETE_EXPIRED = "DELETE FROM approvals WHERE expires <= ?"
-_COLUMNS = "code, tool, principal, question, arguments, digest, expires"
-_RECEIPT_COLUMNS = "id, tool, principal, digest, question, approved, by, how, at"
+_COLUMNS = "code, tool, principal, question, arguments, digest, created, expires, client"
+_RECEIPT_COLUMNS = "id, tool, principal, digest, question, approved, by, how, at, reason"
+PATIENCE = 50.0
+"""Seconds for which a call waits while a page is open. Many clients give up after 60."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,7 +63,11 @@ class PendingApproval:
     question: str
     arguments: JsonObject
     digest: str
+    created: float
+    """When it was first sent, in seconds since 1970."""
     expires_in: float
+    client: str | None = None
+    """The client program, as it calls itself."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,6 +83,8 @@ class Receipt:
     by: str
     how: str
     at: str
+    reason: str = ""
+    """What the human wrote with it."""
 
 
 class StoredApprovals:
@@ -107,7 +116,7 @@ class StoredApprovals:
                 return ConsentDecision(state="approved", by=by, how=how, at=at)
             found = _latest(connection, request)
             if found is not None and found[1] == "refused":
-                return ConsentDecision(state="refused")
+                return ConsentDecision(state="refused", reason=found[3])
             if not open_code:
                 return ConsentDecision(state="waiting")
             code, expires = (found[0], found[2]) if found else self._open(connection, request, now)
@@ -132,7 +141,7 @@ class StoredApprovals:
             if used.rowcount == 0:
                 return False
             if approved:
-                # The same call may also be pending for a terminal; it is decided now.
+                # The same call may also be pending for a terminal or a page; it is decided now.
                 connection.execute(f"DELETE FROM approvals WHERE state = 'pending' AND {_SAME_CALL}", _call(request))
             if not approvals.is_continued(ticket):
                 _add_receipt(connection, request, approved=approved, by=by, how=how, now=now)
@@ -153,13 +162,26 @@ class StoredApprovals:
             found = _find_pending(connection, code, now)
         return found or self._report_miss(code, now)
 
-    def approve(self, code: str, *, by: str, how: str = "cli") -> Receipt:
+    def approve(self, code: str, *, by: str, how: str = "cli", reason: str = "") -> Receipt:
         """Approve a pending call: it may run once."""
-        return self._settle(code, "approved", by=by, how=how)
+        return self._settle(code, "approved", by=by, how=how, reason=reason)
 
-    def refuse(self, code: str, *, by: str, how: str = "cli") -> Receipt:
-        """Refuse a pending call: it fails when it is sent again."""
-        return self._settle(code, "refused", by=by, how=how)
+    def refuse(self, code: str, *, by: str, how: str = "cli", reason: str = "") -> Receipt:
+        """Refuse a pending call: it fails when it is sent again, with the reason."""
+        return self._settle(code, "refused", by=by, how=how, reason=reason)
+
+    def state_of(self, code: str) -> Literal["pending", "decided"] | None:
+        """Where a call with a code stands; None once it was used, withdrawn or has expired."""
+        query = "SELECT state FROM approvals WHERE code = ? AND expires > ?"
+        with self._database.read() as connection:
+            row = connection.execute(query, (code, self._clock())).fetchone()
+        state = "used" if row is None else row[0]
+        return "pending" if state == "pending" else "decided" if state in ("approved", "refused") else None
+
+    def withdraw(self, code: str) -> None:
+        """Forget a pending call and its decision: its question was answered in another way."""
+        with self._database.write() as connection:
+            connection.execute("DELETE FROM approvals WHERE code = ? AND state != 'used'", (code,))
 
     def receipts(self, *, limit: int = 100) -> list[Receipt]:
         """Decisions, latest first."""
@@ -177,9 +199,9 @@ class StoredApprovals:
         code, expires = new_code(), now + self._lifetime
         connection.execute(
             "INSERT INTO approvals (code, tool, principal, digest, question, arguments, remember_for, state, created,"
-            " expires) VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?)",
+            " expires, client) VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?)",
             (code, request.tool, request.principal, request.digest, request.question, json.dumps(request.arguments),
-             request.remember_for, now, expires),
+             request.remember_for, now, expires, request.client),
         )  # fmt: skip
         return code, expires
 
@@ -198,7 +220,7 @@ class StoredApprovals:
         append(connection, kind="consent.used", principal=request.principal, body=_body(request, code=found[0]))
         return True
 
-    def _settle(self, code: str, state: Literal["approved", "refused"], *, by: str, how: str) -> Receipt:
+    def _settle(self, code: str, state: Literal["approved", "refused"], *, by: str, how: str, reason: str) -> Receipt:
         now = self._clock()
         with self._database.write() as connection:
             _refuse_guessing(connection, now)
@@ -206,14 +228,15 @@ class StoredApprovals:
             if found is not None:
                 # The time to decide must not shorten the time to run.
                 connection.execute(
-                    "UPDATE approvals SET state = ?, expires = ? WHERE code = ?",
-                    (state, now + self._lifetime, found.code),
+                    "UPDATE approvals SET state = ?, expires = ?, reason = ? WHERE code = ?",
+                    (state, now + self._lifetime, reason, found.code),
                 )
                 request = ConsentRequest(
                     tool=found.tool, principal=found.principal, digest=found.digest, question=found.question,
                     arguments=found.arguments,
                 )  # fmt: skip
-                return _add_receipt(connection, request, approved=state == "approved", by=by, how=how, now=None)
+                decided = state == "approved"
+                return _add_receipt(connection, request, approved=decided, by=by, how=how, now=None, reason=reason)
         return self._report_miss(code, now)
 
     def _report_miss(self, code: str, now: float) -> Any:
@@ -241,10 +264,10 @@ def _is_remembered(connection: sqlite3.Connection, request: ConsentRequest, now:
     return connection.execute(query, (*_call(request), now)).fetchone() is not None
 
 
-def _latest(connection: sqlite3.Connection, request: ConsentRequest) -> tuple[str, str, float] | None:
-    """Code, state and expiry of this call's open approval; expired ones were deleted before."""
+def _latest(connection: sqlite3.Connection, request: ConsentRequest) -> tuple[str, str, float, str] | None:
+    """Code, state, expiry and reason of this call's open approval; expired ones were deleted before."""
     query = (
-        f"SELECT code, state, expires FROM approvals WHERE {_SAME_CALL}"
+        f"SELECT code, state, expires, reason FROM approvals WHERE {_SAME_CALL}"
         " AND state != 'used' ORDER BY created DESC, code LIMIT 1"
     )
     return connection.execute(query, _call(request)).fetchone()
@@ -267,19 +290,26 @@ def _refuse_guessing(connection: sqlite3.Connection, now: float) -> None:
 
 
 def _add_receipt(
-    connection: sqlite3.Connection, request: ConsentRequest, *, approved: bool, by: str, how: str, now: float | None
+    connection: sqlite3.Connection,
+    request: ConsentRequest,
+    *,
+    approved: bool,
+    by: str,
+    how: str,
+    now: float | None,
+    reason: str = "",
 ) -> Receipt:
     """Store the receipt and its audit row. `now` is given if the call runs at once."""
     at = utc_now()
     until = now + request.remember_for if approved and now is not None and request.remember_for is not None else 0.0
     append(
         connection, kind="consent.approved" if approved else "consent.refused", principal=request.principal,
-        body=_body(request, by=by, how=how),
+        body=_body(request, by=by, how=how, **({"reason": reason} if reason else {})),
     )  # fmt: skip
     row = connection.execute(
-        "INSERT INTO receipts (principal, tool, digest, question, approved, by, how, at, remembered_until)"
-        f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING {_RECEIPT_COLUMNS}",
-        (*_call(request), int(approved), by, how, at, until),
+        "INSERT INTO receipts (principal, tool, digest, question, approved, by, how, at, remembered_until, reason)"
+        f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING {_RECEIPT_COLUMNS}",
+        (*_call(request), int(approved), by, how, at, until, reason),
     ).fetchone()
     return _receipt(row)
 
@@ -306,6 +336,11 @@ class LazyApprovals(StoredApprovals):
     def __init__(self, state: LazyDatabase) -> None:
         super().__init__(state)
         self._state = state
+        self.patience = PATIENCE
+
+    def is_watched(self) -> bool:
+        """Whether a page is open that shows the pending calls of this file."""
+        return is_watched(self._state.path.parent)
 
     def decide(self, request: ConsentRequest, *, open_code: bool = True) -> ConsentDecision:
         decision = super().decide(request, open_code=open_code)

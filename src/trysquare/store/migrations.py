@@ -186,8 +186,14 @@ LATEST = (
     "CREATE INDEX idempotency_by_expiry ON idempotency (expires)",
 )
 """Bounds what a close reads and writes, the same on SQLite and PostgreSQL."""
+_DECISIONS = (
+    # The program that asks, as a page shows it, and what the human wrote with the decision.
+    "ALTER TABLE approvals ADD COLUMN client TEXT",
+    "ALTER TABLE approvals ADD COLUMN reason TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE receipts ADD COLUMN reason TEXT NOT NULL DEFAULT ''",
+)
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    _FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS, _PRESTART, _CHOICES, LATEST,
+    _FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS, _PRESTART, _CHOICES, LATEST, _DECISIONS,
 )  # fmt: skip
 """Never change a released migration: add another."""
 

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from types import FrameType
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -73,6 +73,8 @@ class HttpOptions:
     """Seconds without a request under way after which a session ends."""
     grace: float = 5.0
     """Seconds that open calls have to finish at shutdown."""
+    has_endpoint: bool = True
+    """Whether MCP clients are served; without, only the pages."""
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     """What a client may take before it has proved anything. Only `serve_http` applies them."""
 
@@ -80,6 +82,15 @@ class HttpOptions:
     def is_authenticated(self) -> bool:
         """Whether nobody gets in without a token."""
         return self.verifier is not None or self.oauth is not None
+
+
+class Pages(Protocol):
+    """An application for every path that is not the server's own."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def close(self) -> None:
+        """End all streams."""
 
 
 class HttpApp:
@@ -90,10 +101,16 @@ class HttpApp:
     """
 
     def __init__(
-        self, toolset: Toolset, options: ServeOptions, http: HttpOptions, routes: Iterable[HttpRoute] = ()
+        self,
+        toolset: Toolset,
+        options: ServeOptions,
+        http: HttpOptions,
+        routes: Iterable[HttpRoute] = (),
+        pages: Pages | None = None,
     ) -> None:
         self._is_local = http.clients == "local" and not http.is_authenticated
         self._path = http.path
+        self._pages = pages
         server = self._server = build_server(toolset, options)
         self._opens, self._open_on = bool(lifespans_of(toolset)), cast(asyncio.AbstractEventLoop | None, None)
         self._opened, self._opening = AsyncExitStack(), asyncio.Lock()
@@ -107,7 +124,9 @@ class HttpApp:
         if http.is_authenticated:
             endpoint = _authenticated(endpoint, http)
         health = {"status": "ok", "name": server.info["name"], "version": server.info["version"]}
-        self._routes: dict[str, AsgiApp] = {HEALTH_PATH: _document(health), http.path: endpoint}
+        self._routes: dict[str, AsgiApp] = {HEALTH_PATH: _document(health)}
+        if http.has_endpoint:
+            self._routes[http.path] = endpoint
         if http.oauth is not None:
             resource = _resource_of(http, http.oauth)
             metadata = protected_resource_metadata(http.oauth, resource, server.info["name"])
@@ -131,6 +150,8 @@ class HttpApp:
     def close(self) -> None:
         """End all sessions and streams."""
         self._endpoint.close()
+        if self._pages is not None:
+            self._pages.close()
 
     async def aclose(self) -> None:
         """End all sessions and streams, and close what the tools opened for requests."""
@@ -143,6 +164,8 @@ class HttpApp:
         app = self._routes.get(path) or self._routes.get(path.rstrip("/") or "/")
         if app is not None:
             return app(scope, receive, send)
+        if self._pages is not None:
+            return self._pages(scope, receive, send)
         text = f"There is nothing at this path. The MCP endpoint is at {scope.get('root_path', '')}{self._path}."
         return send_json(send, 404, {"error": "not_found", "error_description": text})
 
@@ -176,14 +199,15 @@ def http_app(
     http: HttpOptions | None = None,
     *,
     routes: Iterable[HttpRoute] = (),
+    pages: Pages | None = None,
 ) -> HttpApp:
-    """The ASGI application that serves a toolset, with the pages of `routes` beside it.
+    """The ASGI application that serves a toolset, with the pages of `routes` beside it, and `pages` elsewhere.
 
     It refuses to be open to a network without authentication.
     """
     known = http or HttpOptions()
     _require_safe_address(known)
-    return HttpApp(toolset, _without_rights(options or ServeOptions()), known, routes)
+    return HttpApp(toolset, _without_rights(options or ServeOptions()), known, routes, pages)
 
 
 def _comes_from_here(scope: Scope) -> bool:
@@ -206,6 +230,7 @@ async def serve_http(
     http: HttpOptions | None = None,
     *,
     routes: Iterable[HttpRoute] = (),
+    pages: Pages | None = None,
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until shutdown. `started` gets the address once clients can connect."""
@@ -213,7 +238,7 @@ async def serve_http(
     _require_safe_address(known)
     with _bound_socket(known) as listening:
         actual = replace(known, port=listening.getsockname()[1])
-        app = http_app(toolset, options, actual, routes=routes)
+        app = http_app(toolset, options, actual, routes=routes, pages=pages)
         server = _GracefulServer(guarded_config(app, actual), app, lambda: started and started(address_of(actual)))
         # Opened here as well as by the application: what fails is raised, and not only logged by uvicorn.
         async with open_lifespans(toolset):
@@ -300,15 +325,19 @@ def _with_middleware(app: AsgiApp, http: HttpOptions) -> AsgiApp:
 
 
 def _authenticated(app: AsgiApp, http: HttpOptions) -> AuthenticationMiddleware:
-    verifiers = [] if http.verifier is None else [http.verifier]
-    if http.oauth is None:
-        return AuthenticationMiddleware(app, AnyVerifier(verifiers))
-    # Imported here, since the libraries that check signatures take more memory than the rest of this package.
-    from trysquare.server.http.jwt import OAuthTokens
+    metadata = None if http.oauth is None else metadata_url(_resource_of(http, http.oauth))
+    return AuthenticationMiddleware(app, token_verifier(http), metadata_url=metadata)
 
-    resource = _resource_of(http, http.oauth)
-    verifiers.append(OAuthTokens(http.oauth, resource))
-    return AuthenticationMiddleware(app, AnyVerifier(verifiers), metadata_url=metadata_url(resource))
+
+def token_verifier(http: HttpOptions) -> TokenVerifier:
+    """Who may call by any of the tokens that these options take."""
+    verifiers = [] if http.verifier is None else [http.verifier]
+    if http.oauth is not None:
+        # Imported here, since the libraries that check signatures take more memory than the rest of this package.
+        from trysquare.server.http.jwt import OAuthTokens
+
+        verifiers.append(OAuthTokens(http.oauth, _resource_of(http, http.oauth)))
+    return AnyVerifier(verifiers)
 
 
 def _resource_of(http: HttpOptions, oauth: OAuthOptions) -> str:

@@ -1,0 +1,133 @@
+"""What waits for a human, whatever asks, and the one function through which every decision of the page goes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from trysquare.core.context import Principal
+from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.core.json import JsonObject
+
+Level: TypeAlias = Literal["confirmed"]
+"""What stands behind a decision: a click of somebody who is signed in."""
+HOW = "console"
+MAX_REASON = 2_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """One way to decide."""
+
+    value: str
+    label: str
+    is_refusal: bool = False
+
+
+APPROVE = Choice(value="approve", label="Approve")
+REFUSE = Choice(value="refuse", label="Refuse", is_refusal=True)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """Something that waits for a human."""
+
+    kind: str
+    """What asks: a call, a server, a definition or a job."""
+    key: str
+    """Identifies it among those of its kind."""
+    digest: str
+    """What is decided on, exactly: a question that has changed since it was shown takes no decision."""
+    text: str
+    meaning: str
+    """What happens after a yes."""
+    since: float
+    """When it began to wait, in seconds since 1970."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """Who asks, from where, and for what."""
+    arguments: JsonObject | None = None
+    diff: str = ""
+    expires_in: float | None = None
+    choices: tuple[Choice, ...] = (APPROVE, REFUSE)
+    takes_reason: bool = True
+    action: str = ""
+    """Equal for questions that may be decided together; empty for one that may not."""
+
+    @property
+    def id(self) -> str:
+        """Its name on the page."""
+        return f"{self.kind}-{self.key}"
+
+    def choice(self, value: str) -> Choice:
+        """A choice by its value. Raises for one that this question does not have."""
+        for choice in self.choices:
+            if choice.value == value:
+                return choice
+        raise ToolError(
+            f"This question cannot be answered with `{value[:60]}`.",
+            code=ErrorCode.VALIDATION_INVALID_PARAM,
+            instruction=f"Answer with {' or '.join(each.value for each in self.choices)}.",
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """A decision: what, by whom, how, and what stands behind it."""
+
+    choice: Choice
+    by: Principal
+    reason: str = ""
+    how: str = HOW
+    level: Level = field(default="confirmed")
+
+
+class QuestionSource(Protocol):
+    """Where questions come from and decisions go, such as the store of approvals."""
+
+    kind: str
+
+    async def waiting(self) -> Sequence[Question]:
+        """What waits now."""
+        ...
+
+    async def decide(self, question: Question, verdict: Verdict) -> str:
+        """Record a decision and say what happens now. Raises a `ToolError` where it came too late."""
+        ...
+
+
+class Decisions:
+    """Everything that waits, from all sources."""
+
+    def __init__(self, sources: Sequence[QuestionSource]) -> None:
+        self._sources = {source.kind: source for source in sources}
+        self._deciding = asyncio.Lock()
+
+    async def waiting(self) -> list[Question]:
+        """What waits, newest first."""
+        found = [question for source in self._sources.values() for question in await source.waiting()]
+        return sorted(found, key=lambda each: (-each.since, each.id))
+
+    async def find(self, question_id: str) -> Question | None:
+        """A question by its id, while it waits."""
+        kind, _, key = question_id.partition("-")
+        source = self._sources.get(kind)
+        if source is None:
+            return None
+        return next((each for each in await source.waiting() if each.key == key), None)
+
+    async def decide(self, question_id: str, digest: str, choice: str, *, by: Principal, reason: str = "") -> str:
+        """Decide one question as it was shown. Every decision of the page goes through here, and nowhere else."""
+        # One at a time, so that two clicks do not both find the question open.
+        async with self._deciding:
+            question = await self.find(question_id)
+            if question is None or question.digest != digest:
+                raise NotFound(
+                    "This question was decided elsewhere, has changed or has expired." if question is None else
+                    "What was asked has changed since it was shown, so nothing was decided.",
+                    code=ErrorCode.STATE_CONFLICT,
+                    instruction="Look at what waits now.",
+                )  # fmt: skip
+            verdict = Verdict(choice=question.choice(choice), by=by, reason=reason.strip()[:MAX_REASON])
+            return await self._sources[question.kind].decide(question, verdict)

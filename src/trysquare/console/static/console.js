@@ -1,0 +1,78 @@
+// Keys, clocks and focus. Everything else is done by the server and htmx.
+"use strict";
+(() => {
+  const cards = () => [...document.querySelectorAll(".question")];
+  const isTyping = (target) => target instanceof Element && target.closest("input, textarea, select, [contenteditable]");
+
+  function span(seconds) {
+    if (seconds < 60) return `${Math.max(0, Math.round(seconds))} s`;
+    if (seconds < 3600) return `${Math.round(seconds / 60)} min`;
+    if (seconds < 86400) return `${Math.round(seconds / 3600)} h`;
+    return `${Math.round(seconds / 86400)} d`;
+  }
+
+  function tick() {
+    const now = Date.now() / 1000;
+    for (const each of document.querySelectorAll("time[data-since]")) each.textContent = span(now - each.dataset.since);
+    for (const each of document.querySelectorAll("time[data-until]")) each.textContent = span(each.dataset.until - now);
+  }
+  setInterval(() => { if (!document.hidden) tick(); }, 5000);
+
+  // Two keys decide: one that says how, and Enter.
+  function arm(card, isRefusal) {
+    const button = card.querySelector(isRefusal ? "button.refuse" : "button.approve");
+    const reason = card.querySelector("input[name=reason]");
+    if (!button) return;
+    card.dataset.armed = isRefusal ? "refuse" : "approve";
+    (isRefusal && reason ? reason : button).focus();
+  }
+
+  function move(by) {
+    const all = cards();
+    const at = all.findIndex((each) => each.contains(document.activeElement));
+    const next = all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))];
+    if (next) next.focus();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const inReason = event.target instanceof Element && event.target.matches("input[name=reason]");
+    const card = event.target instanceof Element ? event.target.closest(".question") : null;
+    if (inReason && event.key === "Enter") {
+      // Without a choice before it, Enter in the reason decides nothing.
+      event.preventDefault();
+      const button = card.dataset.armed && card.querySelector(`button.${card.dataset.armed}`);
+      if (button) button.click();
+      return;
+    }
+    if (inReason && event.key === "Escape") { delete card.dataset.armed; card.focus(); return; }
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (event.key === "j" || event.key === "k") { event.preventDefault(); move(event.key === "j" ? 1 : -1); return; }
+    if (event.key === "a" || event.key === "r") {
+      const chosen = card || cards()[0];
+      if (chosen) { event.preventDefault(); arm(chosen, event.key === "r"); }
+    }
+  });
+
+  // The number that waits is in the title too.
+  document.addEventListener("htmx:oobAfterSwap", (event) => {
+    const count = document.getElementById("count");
+    if (!count || event.detail.target.id !== "count") return;
+    const plain = document.title.replace(/^\(\d+\) /, "");
+    document.title = count.hidden ? plain : `(${count.lastChild.textContent.trim()}) ${plain}`;
+  });
+
+  // Whoever decides with the keyboard goes on with the next question.
+  let goesOn = false;
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    goesOn = event.detail.elt instanceof Element && event.detail.elt.matches(".decide");
+    for (const each of document.querySelectorAll("#said")) if (goesOn) each.textContent = "";
+  });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    tick();
+    if (goesOn && event.detail.target && event.detail.target.id === "needs") {
+      goesOn = false;
+      const first = cards()[0] || document.getElementById("main");
+      first.focus({ preventScroll: first.id === "main" });
+    }
+  });
+})();
