@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from trysquare.bots.tools.close import close_action
 from trysquare.bots.tools.responses import BotCall
 from trysquare.bots.workflow.conflicts import Notices
 from trysquare.bots.workflow.machine import RunState, open_actions
-from trysquare.bots.workflow.runs import RunSummary, WorkflowRuns, require_run_name
+from trysquare.bots.workflow.runs import RunSummary, WorkflowRuns, event_state, require_run_name
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.bots.workflow.transaction import DamagedRecord
 from trysquare.cli.approve import decide_code
@@ -43,7 +42,7 @@ from trysquare.cli.terminal import (
 )
 from trysquare.core.context import CallContext, local_principal
 from trysquare.core.errors import ConfigurationError
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_list
 
 
 def _new(arguments: argparse.Namespace) -> None:
@@ -191,7 +190,7 @@ def _events(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str
             "at": line.at,
             "what": line.kind,
             "by": line.principal,
-            "current": ".".join(json.loads(line.state)["current"]),
+            "current": ".".join(map(str, as_list(event_state(line).get("current")))),
         }
         for line in state.events(arguments.run, limit=arguments.limit)
     ]
@@ -204,7 +203,8 @@ def _export(arguments: argparse.Namespace) -> None:
         project.load(MAIN)
         if arguments.run is not None:
             require_run(project.state, arguments.run, "bot export")
-        runs = [each.name for each in project.state.runs()] if arguments.run is None else [arguments.run]
+        known = sorted((*(each.name for each in project.state.runs()), *project.state.damaged()))
+        runs = known if arguments.run is None else [arguments.run]
         write_export(project.state, runs, arguments.output)
 
 

@@ -65,7 +65,7 @@ def opened_bot(arguments: argparse.Namespace) -> Generator[LiveBot]:
 
 
 def require_run(state: WorkflowRuns, run: str, where: str = "bot history") -> None:
-    known = [each.name for each in state.runs()]
+    known = sorted((*(each.name for each in state.runs()), *state.damaged()))
     if run not in known and (known or run != MAIN):
         raise ConfigurationError(
             f"unknown run `{run}`.", where=where, hint=f"Known runs: {', '.join(known) or 'none'}."

@@ -112,9 +112,14 @@ class Teams(RuleBasedStateMachine):
         project = self.desks[person].project
         git(project, "pull", "-q", "--no-rebase", str(self.desks[other].project), branch, fails=True)
         self.done[person, branch] = self.known((person, branch)) | self.known((other, branch))
-        found = self.desks[person].load(self.run_of(person, None)[0])
-        assert found.notices.recovered == ()
-        commit(project)
+        self.read_merged(person)
+
+    def read_merged(self, person: int) -> None:
+        """The next call reads the merged file, which is never set aside as unreadable."""
+        desk = self.desks[person]
+        desk.load(self.run_of(person, None)[0])
+        assert not [*desk.project.glob("workflow_state.json.*")]
+        commit(desk.project)
 
     @rule(person=PEOPLE)
     def merge(self, person: int) -> None:
@@ -127,8 +132,7 @@ class Teams(RuleBasedStateMachine):
         git(project, "merge", "-q", other, fails=True)
         own = (person, self.at[person])
         self.done[own] = self.known(own) | self.known((person, other))
-        assert self.desks[person].load(self.run_of(person, None)[0]).notices.recovered == ()
-        commit(project)
+        self.read_merged(person)
 
     @rule(person=PEOPLE)
     def start_again(self, person: int) -> None:
@@ -153,6 +157,6 @@ def test_two_people_on_two_branches_with_two_runs_lose_and_share_nothing() -> No
             max_examples=size(6, 150),
             stateful_step_count=size(14, 40),
             deadline=None,
-            suppress_health_check=list(HealthCheck),
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
         ),
     )

@@ -37,7 +37,7 @@ from trysquare.bots.workflow.transaction import (
     read_entry,
 )
 from trysquare.core.errors import InvalidArguments
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_object
 from trysquare.store import LazyDatabase, project_state
 from trysquare.store.audit import AuditReport, utc_now
 from trysquare.store.idempotency import RecordedAnswer
@@ -352,7 +352,7 @@ class WorkflowRuns:
             "what": event.kind,
             "by": event.principal,
             "generation": event.generation,
-            "state": json.loads(event.state),
+            "state": event_state(event),
             "history": [line.body for line in lines],
         }
 
@@ -538,6 +538,14 @@ def check_step(before: RunState, after: RunState, added: Sequence[Entry]) -> Non
         raise ValueError("a change of a state must increment its version")
     if added and after == before:
         raise ValueError("lines of history need a change of the state")
+
+
+def event_state(event: StoredEvent) -> JsonObject:
+    """The state that a change left; a damaged one as the text that is stored."""
+    try:
+        return as_object(json.loads(event.state))
+    except ValueError:
+        return {"damaged": event.state}
 
 
 def open_workflows(url: str | None, project: Path, *, project_id: str | None = None) -> WorkflowStore:
