@@ -109,9 +109,13 @@ def main() -> int:
     packages = arguments.packages or (TUNING if arguments.tuning else MEASURING)
     download()
     rows: list[Row] = []
+    suites: dict[str, float] = {}
     for package in packages:
+        suites[package] = _suite_slow_down(package, arguments.python)
         rows += asyncio.run(_measure(package, arguments))
     table = to_markdown(rows)
+    table += "\n\nThe CPU time of a whole suite under the recorder, beside a plain run: "
+    table += ", ".join(f"{package} {times:.1f}" for package, times in suites.items()) + "."
     print(table)
     if arguments.write:
         PAGE.write_text(_page(rows, table, arguments), encoding="utf-8")
@@ -166,6 +170,28 @@ async def _measure(package: str, arguments: argparse.Namespace) -> list[Row]:
             if len(rows) == arguments.count:
                 break
     return rows
+
+
+def _suite_slow_down(package: str, python: str) -> float:
+    """How many times the CPU of a plain run a package's tests take under the recorder."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = _unpack(package, folder)
+        path = str(root / "src" if (root / "src").is_dir() else root)
+        watch = json.dumps({"kind": "pytest", "roots": [str(root)], "watch": "failure"})
+        recorder = [str(ROOT / "src" / "trysquare" / "debug" / "recorder"), str(Path(folder) / "report.json"), watch]
+        words = ["-q", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly"]
+        spent: list[float] = []
+        for command in (["-m", "pytest", *words], [*recorder, *words]):
+            begun = _cpu_of_children()
+            environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+            subprocess.run([python, *command], cwd=root, env=environment, capture_output=True, check=False)
+            spent.append(_cpu_of_children() - begun)
+    return spent[1] / spent[0]
+
+
+def _cpu_of_children() -> float:
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def _unpack(package: str, where: str) -> Path:
@@ -226,7 +252,8 @@ async def _explained(package: str, mutant: Mutant, test: str, root: Path, argume
         for each in explanation.suspects
     )
     row.size = len(str(explain_result(explained, root, test).value).encode())
-    row.slow_down = round(1 + explained.cost.spent / max(float(found.get("plain_seconds", 0)), 0.001), 1)
+    plain = max(float(found.get("plain_test_seconds", 0)), 0.0001)
+    row.slow_down = round(max(explained.cost.test_seconds / plain, 1.0), 1)
     row.false = tuple(_false_statements(explanation, root))
     row.found = found
     row.rank()
@@ -308,8 +335,8 @@ def to_markdown(rows: list[Row]) -> str:
             f"{len(rows)} mutants. Proved by a change of the wrong line that breaks no passing test: {proved:.0f} %. "
             f"False statements: {sum(len(row.false) for row in rows)}. "
             f"Median of an answer: {statistics.median(sizes):.0f} bytes in {statistics.median(seconds):.1f} s, "
-            f"at most {max(sizes)} bytes in {max(seconds):.1f} s. Recording slows a test down by "
-            f"{statistics.median(row.slow_down for row in rows):.1f} times at the median.",
+            f"at most {max(sizes)} bytes in {max(seconds):.1f} s. The failing test takes "
+            f"{statistics.median(row.slow_down for row in rows):.1f} times as long at the median while it is recorded.",
         ]
     return "\n".join(lines)
 

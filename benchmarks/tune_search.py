@@ -1,7 +1,7 @@
 """`make tune-search`: learns the weights of search on training parts, and prints them.
 
 ARGS="--sources DIR" names a directory with clones of HowieHwong/MetaTool and fairyshine/Seal-Tools from GitHub.
-What comes out goes into `Weights` in src/trysquare/search/index.py by hand. Nothing that is measured is read: see
+What comes out can go into `Weights` in src/trysquare/search/index.py, by hand. Nothing that is measured is read: see
 `search_training.py` for the split.
 """
 
@@ -137,14 +137,14 @@ class Learner:
         ]
 
     def recall(self, weights: Weights) -> float:
-        """The mean recall of the sets."""
+        """The mean recall; every request counts once."""
         self._weigh(weights)
-        return sum(one.recall() for one in self.lessons) / len(self.lessons)
+        return self._mean(Lesson.recall)
 
     def confidence(self, weights: Weights) -> float:
         """How many right tools are likely, and how well questions separate; too little unsure weighs ten times."""
         self._weigh(weights)
-        total = sum(one.likely() for one in self.lessons) + 100 * self.separation()
+        total = self._mean(Lesson.likely) + 100 * self.separation()
         for one in self.lessons:
             if (unsure := one.unsure()) is not None:
                 total -= 10 * max(0.0, UNSURE.get(one.training.name, 0.0) - unsure)
@@ -159,7 +159,7 @@ class Learner:
     def words_alone(self, weights: Weights) -> float:
         """Without an encoder: right tools that are likely, and what nothing answers that is unsure, alike."""
         self._weigh(weights)
-        return sum(one.likely() for one in self.lessons) + sum(one.unsure() or 0.0 for one in self.lessons)
+        return self._mean(Lesson.likely) + self._mean(Lesson.unsure)
 
     def print(self, weights: Weights) -> None:
         self._weigh(weights)
@@ -171,6 +171,11 @@ class Learner:
             )
         if self._questions:
             print(f"  BFCL: AUC {self.separation():.3f}")
+
+    def _mean(self, of: Callable[[Lesson], float | None]) -> float:
+        """The mean of a figure over the sets that have it, weighed by their requests."""
+        found = [(value, len(one.training.asked)) for one in self.lessons if (value := of(one)) is not None]
+        return sum(value * count for value, count in found) / sum(count for _, count in found)
 
     def _weigh(self, weights: Weights) -> None:
         for index in (*(one.index for one in self.lessons), *(index for each in self._questions for _, index in each)):

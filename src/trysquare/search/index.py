@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Weights:
-    """How words and meaning are weighed. The defaults were learned: `make tune-search` prints them."""
+    """How words and meaning are weighed. docs/benchmarks-discovery.md says how the defaults were found."""
 
     name: float = 0.5
     """The name's vector beside the text's."""

@@ -31,6 +31,7 @@ _REPORT_SECONDS = 5.0
 """Time that a recorder has to write its report after a timeout."""
 _MAX_REPORT = 64_000_000
 _DUMP_SECONDS = 20.0
+_MAX_CUT = 5
 _RECORDER = str(Path(next(iter(recorder.__path__))))
 
 
@@ -43,6 +44,10 @@ class Cost:
     spent: float = 0.0
     full: bool = False
     """Whether the limit of lines was reached."""
+    test_seconds: float = 0.0
+    """Seconds of the last test that was recorded by itself."""
+    cut: tuple[str, ...] = ()
+    """The functions of which only the first lines were recorded."""
 
     def to_json(self) -> JsonObject:
         own = max(self.seconds - self.spent, 0.001)
@@ -52,13 +57,21 @@ class Cost:
             "recorder_seconds": self.spent,
             "slow_down": round(max(self.seconds, 0.001) / own, 1),
         }
-        return found | ({"limit_reached": True} if self.full else {})
+        return found | ({"limit_reached": True} if self.full else {}) | ({"cut": list(self.cut)} if self.cut else {})
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        if not self.full:
-            return ()
-        return (f"The recording reached its limit of {self.lines} lines; later lines were not recorded.",)
+        warnings: list[str] = []
+        if self.full:
+            warnings.append(f"The recording reached its limit of {self.lines} lines; later lines were not recorded.")
+        if self.cut:
+            names = ", ".join(self.cut[:_MAX_CUT]) + (
+                f" and {left} more" if (left := len(self.cut) - _MAX_CUT) > 0 else ""
+            )
+            warnings.append(
+                f"Only the first lines of these functions were recorded, since they ran too often: {names}."
+            )
+        return tuple(warnings)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,7 +124,8 @@ async def record_run(
         raise _error(f"The target could not be run: {problem}.", instruction, output)
     cost = Cost(
         lines=int(found["lines"]), seconds=float(found["seconds"]), spent=float(found["spent"]),
-        full=bool(found["full"]),
+        full=bool(found["full"]), cut=tuple(cast(list[str], found.get("cut") or [])),
+        test_seconds=float(found.get("test_seconds") or 0),
     )  # fmt: skip
     return Run(found=found, outcome=str(found["outcome"]), exit_code=found["exit_code"], output=output, cost=cost)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from itertools import islice
-from types import CodeType, FrameType, TracebackType
+from operator import is_
+from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from trysquare.debug.recorder.hooks import GENERATOR, Watcher, is_resumed, name_of
 from trysquare.debug.recorder.report import RaisedLog
-from trysquare.debug.recorder.values import show, stored_attributes
+from trysquare.debug.recorder.values import kind_of, show, stored_attributes
 
 if TYPE_CHECKING:
     from typing import TypeAlias  # newer than the oldest interpreter that is recorded
@@ -30,8 +31,14 @@ _MAX_SUMMARY = 20
 """Steps in the summary of a call."""
 _MAX_RAISED = 500
 _MAX_FLOW = 30_000
-_UNCHANGING = (int, float, str, bytes, bool, type(None), complex)
-"""Types of immutable values: the same object needs no second look."""
+_SCALARS = frozenset((int, float, str, bytes, bool, type(None), complex))
+_UNCHANGING = _SCALARS | {FunctionType, ModuleType, type}
+"""Types whose values are rendered by what cannot change: the same object needs no second look."""
+_MAX_COMPARED = 40
+"""Parts of a container that are compared with what they were, in place of rendering it anew."""
+_MAX_ROUNDS = 400
+_MAX_CALLS = 2000
+"""Runs of one line, and calls of one function, that are recorded in a test: a loop is seen in its first rounds."""
 _TEXTS = ("__repr__", "__str__", "__format__", "__rich_repr__", "_repr_pretty_")
 _TEXT_MAKERS = ("_pytest.assertion", "_pytest._io", "_pytest._code", "unittest.util")
 """Modules that make the text of a failure; what they call is not part of what the program did."""
@@ -43,8 +50,8 @@ class FrameRecord:
     """Bounded record of one frame: its first and its last lines are stored, those between are counted."""
 
     __slots__ = (
-        "arguments", "callees", "captured", "code", "count", "dropped", "ended", "first", "is_for_display", "last",
-        "line", "returned", "seen", "summary", "yield_line", "yielded", "yields",
+        "arguments", "callees", "captured", "code", "count", "dropped", "ended", "first", "is_behind", "is_for_display",
+        "last", "line", "returned", "seen", "summary", "yield_line", "yielded", "yields",
     )  # fmt: skip
 
     def __init__(self, frame: FrameType, *, is_for_display: bool = False, is_begun: bool = False) -> None:
@@ -58,6 +65,8 @@ class FrameRecord:
         self.callees: deque[dict[str, Any]] = deque(maxlen=_MAX_CALLEES)
         self.ended = ""
         self.returned: str | None = None
+        self.is_behind = False
+        """Whether lines ran since the last step that were not recorded."""
         self.is_for_display = is_for_display
         """Whether the call only renders a value for a message."""
         self.yields = 0
@@ -67,6 +76,7 @@ class FrameRecord:
         self.summary: dict[str, Any] | None = None
         """What its caller's record contains of it."""
         self.seen: dict[str, tuple[Any, str]] = {}
+        """By name: the value, or what its parts were, and its text."""
         known = self.changes_of(frame)
         names = () if is_begun else _parameters(self.code)
         self.arguments = {name: text for name, text in known.items() if name.partition(".")[0] in names}
@@ -85,7 +95,17 @@ class FrameRecord:
             self.dropped += len(self.last) == _LAST_LINES
             self.last.append(new)
 
+    def _skip(self) -> None:
+        """Add a step for lines that ran unrecorded: which of them made the next changes is unknown."""
+        self.is_behind = False
+        steps = self.last or self.first
+        if steps and steps[-1][0] == _NOT_RECORDED:
+            return
+        (self.first if len(self.first) < _FIRST_LINES else self.last).append((_NOT_RECORDED, {}))
+
     def settle(self, frame: FrameType) -> None:
+        if self.is_behind:
+            self._skip()
         latest = self.last[-1] if self.last else self.first[-1] if self.first else None
         if latest is not None:
             latest[1].update(self.changes_of(frame))
@@ -126,9 +146,11 @@ class FrameRecord:
         changes: dict[str, str] = {}
         for name, value in islice(frame.f_locals.items(), _MAX_NAMES):
             # Names with an @ are pytest's own, made when it rewrites an `assert`; those of a module explain nothing.
-            if name.startswith(("@", "__")):
+            if name[0] in "@_" and name.startswith(("@", "__")):
                 continue
-            self._note(name, value, changes)
+            known = self.seen.get(name)
+            if known is None or known[0] is not value or type(value) not in _UNCHANGING:
+                self._note(name, value, changes)
             if name in ("self", "cls", "this"):
                 for attribute, part in islice(stored_attributes(value).items(), _MAX_ATTRIBUTES):
                     self._note(f"{name}.{attribute}", part, changes)
@@ -136,12 +158,72 @@ class FrameRecord:
 
     def _note(self, name: str, value: Any, changes: dict[str, str]) -> None:
         known = self.seen.get(name)
-        if known is not None and known[0] is value and isinstance(value, _UNCHANGING):
-            return
+        kind = kind_of(value)
+        if kind in _UNCHANGING:
+            kept: Any = value
+            if known is not None and known[0] is value:
+                return
+        else:
+            kept = _parts_of(value, kind)
+            if kept is not None and known is not None and _are_same(known[0], kept):
+                return
         text = show(value, name=name)
         if known is None or known[1] != text:
             changes[name] = text
-        self.seen[name] = (value if isinstance(value, _UNCHANGING) else None, text)
+        self.seen[name] = (kept, text)
+
+
+class _Parts:
+    """A container as it was: its type, its identity and its parts, all of which cannot change."""
+
+    __slots__ = ("kind", "owner", "parts")
+
+    def __init__(self, kind: Any, owner: int, parts: tuple[Any, ...]) -> None:
+        self.kind = kind
+        self.owner = owner
+        self.parts = parts
+
+
+def _parts_of(value: Any, kind: Any) -> _Parts | None:
+    """The parts of a small built-in container of scalars and of such containers; None for anything else."""
+    if kind is dict:
+        if len(value) > _MAX_COMPARED:
+            return None
+        parts = (*value, *value.values())
+    elif kind is list or kind is tuple:
+        if len(value) > _MAX_COMPARED:
+            return None
+        parts = tuple(value)
+    else:
+        return None
+    if not _SCALARS.issuperset(map(type, parts)):
+        inner: list[Any] = []
+        for each in parts:
+            found = each if type(each) in _SCALARS else _parts_of_flat(each)
+            if found is None and each is not None:
+                return None
+            inner.append(found)
+        parts = tuple(inner)
+    return _Parts(kind, id(value), parts)
+
+
+def _parts_of_flat(value: Any) -> _Parts | None:
+    kind = kind_of(value)
+    if (kind is list or kind is tuple) and len(value) <= _MAX_COMPARED and _SCALARS.issuperset(map(type, value)):
+        return _Parts(kind, id(value), tuple(value))
+    return None
+
+
+def _are_same(old: Any, new: _Parts) -> bool:
+    """Whether a container has the same parts as before; its text is the same then."""
+    if type(old) is not _Parts or old.kind is not new.kind or len(old.parts) != len(new.parts):
+        return False
+    if all(map(is_, old.parts, new.parts)):
+        return True
+    for one, other in zip(old.parts, new.parts):  # noqa: B905 - the interpreter may be older than `strict`
+        if one is not other and (type(other) is not _Parts or not _are_same(one, other)):
+            return False
+    return True
 
 
 def _parameters(code: CodeType) -> tuple[str, ...]:
@@ -158,23 +240,47 @@ class FailureRecorder(Watcher):
         self._raised: dict[int, FrameRecord] = {}
         self._lock = threading.Lock()
         self._log = RaisedLog()
+        self._rounds: dict[CodeType, dict[int, int]] = {}
+        """How often the lines of a function were recorded in this test."""
+        self._calls_of: dict[CodeType, int] = {}
+        self._cut: set[str] = set()
+        """The functions of which not all was recorded."""
+
+    def wants_call(self, code: CodeType) -> bool:
+        return self._calls_of.get(code, 0) < _MAX_CALLS
 
     def called(self, frame: FrameType) -> None:
+        code = frame.f_code
         known = self._frames.get(id(frame))
-        if known is not None and known.code is frame.f_code and is_resumed(frame):
+        if known is not None and known.code is code and is_resumed(frame):
             return
+        self._calls_of[code] = calls = self._calls_of.get(code, 0) + 1
+        if calls >= _MAX_CALLS:
+            self._cut.add(name_of(code))
         self._frames[id(frame)] = FrameRecord(frame, is_for_display=self._is_for_display(frame))
 
     def stepped(self, frame: FrameType) -> None:
+        code = frame.f_code
         record = self._frames.get(id(frame))
-        if record is None:
+        if record is None or record.code is not code:
             record = self._frames[id(frame)] = FrameRecord(frame, is_begun=True)
+        rounds = self._rounds.setdefault(code, {})
+        number = rounds.get(frame.f_lineno, 0)
+        if number >= _MAX_ROUNDS:
+            if number == _MAX_ROUNDS:
+                rounds[frame.f_lineno] = number + 1
+                self._cut.add(name_of(code))
+            record.is_behind = True
+            return
+        rounds[frame.f_lineno] = number + 1
         self.lines += 1
         record.step(frame)
 
     def left(self, frame: FrameType, value: Any, *, raised: bool) -> None:
         record = self._frames.pop(id(frame), None)
-        if record is None:
+        if record is None or record.code is not frame.f_code:
+            if raised:
+                self._log.passed_on(frame)
             return
         record.settle(frame)
         record.line = frame.f_lineno
@@ -204,6 +310,11 @@ class FailureRecorder(Watcher):
 
     def begin_test(self) -> None:
         self._log.clear()
+        self._rounds.clear()
+        self._calls_of.clear()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"cut": sorted(self._cut)}
 
     def raised(self, frame: FrameType, error: BaseException, trace: TracebackType | None) -> Any:
         record = self._frames.get(id(frame))
@@ -219,11 +330,18 @@ class FailureRecorder(Watcher):
     def record_of(self, frame: FrameType) -> dict[str, Any] | None:
         record = self._of(frame)
         if record is None:
-            return None
-        if self.is_full:
-            # Lines ran unrecorded: which of them made the next changes is unknown.
-            record.last.append((_NOT_RECORDED, {}))
+            return self._unrecorded(frame)
+        record.is_behind |= self.is_full
         record.settle(frame)
+        return record.to_json()
+
+    def _unrecorded(self, frame: FrameType) -> dict[str, Any] | None:
+        """Of a frame that was not recorded: the values that it has now."""
+        if not self.is_own(frame.f_code):
+            return None
+        record = FrameRecord(frame, is_begun=True)
+        record.first.append((_NOT_RECORDED, record.captured))
+        record.captured = {}
         return record.to_json()
 
     def _of(self, frame: FrameType) -> FrameRecord | None:

@@ -71,6 +71,10 @@ class Watcher:
         """Whether a line of a wanted function is recorded."""
         return True
 
+    def wants_call(self, code: CodeType) -> bool:
+        """Whether further calls of a wanted function are recorded."""
+        return True
+
     def called(self, frame: FrameType) -> None:
         """A frame began, or was resumed."""
 
@@ -224,8 +228,12 @@ class _Tracer:
 
     def trace(self, frame: FrameType, event: str, value: Any) -> Any:
         watcher = self._watcher
-        if event != "call" or watcher.is_paused or watcher.is_full or not watcher.wants(frame.f_code):
+        code = frame.f_code
+        if event != "call" or not watcher.wants(code) or watcher.is_paused or watcher.is_full:
             return None
+        if not watcher.wants_call(code):
+            frame.f_trace_lines = False
+            return self._unrecorded
         begun = time.perf_counter()
         watcher.called(frame)
         watcher.spent += time.perf_counter() - begun
@@ -239,11 +247,27 @@ class _Tracer:
         if event == "line":
             self._line(frame)
         elif event == "exception":
-            self._unwinding[id(frame)] = watcher.raised(frame, value[1], value[2])
+            self._raised(frame, value)
         elif event == "return":
             self._return(frame, value)
         watcher.spent += time.perf_counter() - begun
         return None if watcher.is_full else self._local
+
+    def _unrecorded(self, frame: FrameType, event: str, value: Any) -> Any:
+        """Of a call that is not recorded: whether it catches what is raised."""
+        if event == "exception" and not self._watcher.is_paused:
+            self._raised(frame, value)
+        elif event == "line" and id(frame) in self._unwinding:
+            self._watcher.handled(frame, self._unwinding.pop(id(frame)))
+            frame.f_trace_lines = False
+        elif event == "return" and id(frame) in self._unwinding:
+            self._return(frame, value)
+        return self._unrecorded
+
+    def _raised(self, frame: FrameType, value: Any) -> None:
+        self._unwinding[id(frame)] = self._watcher.raised(frame, value[1], value[2])
+        # The next line of the frame tells that it caught the exception.
+        frame.f_trace_lines = True
 
     def _line(self, frame: FrameType) -> None:
         if id(frame) in self._unwinding:
@@ -294,9 +318,12 @@ class _Monitor:
         events = monitoring.events
         self._caught: dict[int, Any] = {}
         """The watcher's entry of the exception that a frame has just caught, until the line that does so begins."""
+        self._observed: set[CodeType] = set()
         self._local = events.LINE | events.PY_RETURN | events.PY_START | events.PY_YIELD
 
     def started(self, code: CodeType, offset: int) -> Any:
+        if self._watcher.wants(code) and not self._watcher.wants_call(code):
+            return self._monitoring.DISABLE
         return self._deliver(code, self._start)
 
     def lined(self, code: CodeType, line: int) -> Any:
@@ -321,7 +348,9 @@ class _Monitor:
 
     def _start(self, frame: FrameType) -> None:
         self._watcher.called(frame)
-        self._monitoring.set_local_events(_TOOL, frame.f_code, self._local)
+        if frame.f_code not in self._observed:
+            self._observed.add(frame.f_code)
+            self._monitoring.set_local_events(_TOOL, frame.f_code, self._local)
 
     def _line(self, frame: FrameType) -> None:
         if id(frame) in self._caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -37,12 +38,17 @@ _MAX_SIBLINGS = 400
 _SHOWN = 40
 _VALUES = 3
 """Suspects whose values are shown."""
-_ROUNDS = ((0, 12, 8), (0, 40, 4), (40, 80, 4), (0, 24, 30), (24, 100, 8), (0, 100, 30), (100, 400, 6))
+_ROUNDS = ((0, 12, 3), (0, 12, 5), (0, 40, 4), (40, 80, 4), (0, 24, 30), (24, 100, 8), (0, 100, 30), (100, 400, 6))
 """Suspects from one rank to another, and how many changes of each are tried, one round after the other."""
+_MOST_LINES = 60
 _ENOUGH = 24
 """Suspects after which no more are tried once one is proved."""
-_MAX_CHECKS = 30
+_MAX_CHECKS = 24
 """Passing tests that are run with a change which makes the failing one pass."""
+_MAX_ALSO = 12
+"""Other failing tests that are run with it."""
+_ENOUGH_BROKEN = 3
+"""Passing tests that fail with a change after which no more are run."""
 
 
 class Tests:
@@ -77,6 +83,9 @@ class Localizer:
 
     def locate(self, name: str, *, instead_of: str | None = None) -> dict[str, Any]:
         """All that is found out about a failing test, as JSON."""
+        gc.collect()
+        # The copies then share the memory of what is there now, which their collections leave alone.
+        gc.freeze()
         target = self._detailed(name)
         if target is None or target["outcome"] != "failed":
             outcome = "ended the process" if target is None else target["outcome"]
@@ -117,6 +126,7 @@ class Localizer:
             "not_run": len(self._tests.names) - len(runs),
             "trials": trials,
             "plain_seconds": round(plain.seconds, 3),
+            "plain_test_seconds": plain.messages[0]["seconds"] if plain.messages else plain.seconds,
             "seconds": round(time.monotonic() - self._begun, 3),
         }
 
@@ -239,7 +249,7 @@ class Localizer:
         for first, last, count in _ROUNDS:
             for number, suspect in enumerate(self._with_blocks(suspects)[first:last], start=first):
                 pool = pools.setdefault(id(suspect), self._changes_of(suspect) if id(suspect) not in pools else [])
-                for _ in range(min(count, len(pool))):
+                for _ in range(min(count + _extra(suspect), len(pool))):
                     if self._left(1.0) < plain.seconds:
                         return trials
                     mutation = pool.pop(0)
@@ -315,12 +325,13 @@ class Localizer:
     ) -> None:
         """Run the other tests that reach a statement with a change that makes the failing one pass."""
         reaching = [each for each in runs if each.name != name and suspect.statement in each.statements]
-        failing = [each.name for each in reaching if each.failed][:_MAX_CHECKS]
+        failing = [each.name for each in reaching if each.failed][:_MAX_ALSO]
         passing = [each.name for each in sorted(reaching, key=lambda each: each.seconds) if not each.failed]
         passing = passing[:_MAX_CHECKS]
-        names = [*failing, *passing]
+        names = [*passing, *failing]
         found = run_forked(
-            lambda send: self._run_changed(make, names, send), seconds=max(1.0, min(4.0, self._left(1.0)))
+            lambda send: self._run_changed(make, names, send, passing=len(passing)),
+            seconds=max(1.0, min(4.0, self._left(1.0))),
         )
         passed = {each["name"] for each in found.messages if each.get("outcome") == "passed"}
         reported = {each.get("name") for each in found.messages}
@@ -329,9 +340,13 @@ class Localizer:
         if found.timed_out and len(reported) < len(names):
             trial["breaks"] += 1
         trial["also_fixed"] = sum(each in passed for each in failing)
-        trial["also_fixed_share"] = trial["also_fixed"] / len(failing) if failing else 1.0
+        tried = sum(each in reported for each in failing)
+        trial["also_fixed_share"] = trial["also_fixed"] / tried if tried else 0.0 if failing else 1.0
 
-    def _run_changed(self, make: Callable[[], None], names: Iterable[str], send: Callable[[Any], None]) -> None:
+    def _run_changed(
+        self, make: Callable[[], None], names: Iterable[str], send: Callable[[Any], None], *, passing: int = 0
+    ) -> None:
+        """Run tests with a change, until enough of the first ones, which pass without it, fail."""
         guard = Guard(self._folder)
         guard.set()
         try:
@@ -339,9 +354,13 @@ class Localizer:
         except CannotChange as error:
             send({"unchanged": str(error)})
             return
-        for name in names:
+        breaks = 0
+        for number, name in enumerate(names):
             result = self._tests.run(name)
             send({**result, "name": name, "refused": guard.refused})
+            breaks += number < passing and result["outcome"] != "passed"
+            if breaks == _ENOUGH_BROKEN:
+                return
 
     def _add_values(self, name: str, suspects: list[Suspect], described: list[dict[str, Any]], runs: list[Run]) -> None:
         """Add the values at the first suspects, in the failing test and in the nearest that passes."""
@@ -451,6 +470,11 @@ class Localizer:
             "influence": round(suspect.influence, 2),
             "base": round(suspect.base, 3),
         }
+
+
+def _extra(suspect: Suspect) -> int:
+    """How many more changes of a statement of many lines are tried at a time."""
+    return min(_MOST_LINES, suspect.statement.last - suspect.statement.first)
 
 
 def _line_ranking(runs: list[Run], is_test: Callable[[str], bool]) -> list[dict[str, Any]]:

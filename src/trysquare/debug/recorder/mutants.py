@@ -46,6 +46,8 @@ _OPPOSITES = (
 )  # fmt: skip
 _MAX_NAMES = 5
 _MAX_TEXTS = 4
+_LONG = 4
+"""Lines of a statement after which its changes are spread over its lines, and not over its parts."""
 
 
 class Mutation:
@@ -83,8 +85,8 @@ def mutations(statement: Statement, module: Module) -> Iterator[Mutation]:
     rounds: dict[int, int] = {}
     ranked: list[tuple[int, int, Mutation]] = []
     for number, each in enumerate(found):
-        # One change of each node before the second of any.
-        key = id(each.node)
+        # One change of each node before the second of any; of a long statement, such as a table, of each line.
+        key = each.line if statement.last - statement.first > _LONG else id(each.node)
         rounds[key] = rounds.get(key, -1) + 1
         ranked.append((rounds[key], number, each))
     yield from (each for _, _, each in sorted(ranked, key=lambda each: each[:2]))
@@ -395,21 +397,34 @@ def _function_change(nodes: list[ast.AST], module: Module) -> Callable[[], None]
     for number, code in enumerate(_codes(_compiled(nodes, module))):
         new.setdefault((code.co_name, code.co_firstlineno, number if code.co_name.startswith("<") else 0), code)
 
+    # Looked for once, and not in each copy of the process: to see all objects there would copy the whole memory.
+    changing = [
+        (each, code)
+        for each in _functions_of(module)
+        if (code := new.get((each.__code__.co_name, each.__code__.co_firstlineno, 0))) is not None
+    ]
+
     def make() -> None:
-        changed = 0
-        for each in gc.get_objects():
-            if type(each) is FunctionType and each.__code__.co_filename == module.file:
-                code = new.get((each.__code__.co_name, each.__code__.co_firstlineno, 0))
-                if code is not None:
-                    try:
-                        each.__code__ = code
-                        changed += 1
-                    except ValueError as error:
-                        raise CannotChange(str(error)) from None
-        if not changed:
+        for each, code in changing:
+            try:
+                each.__code__ = code
+            except ValueError as error:
+                raise CannotChange(str(error)) from None
+        if not changing:
             raise CannotChange("its function is not there")
 
     return make
+
+
+def _functions_of(module: Module) -> list[FunctionType]:
+    """The functions of a file that are there now."""
+    if module.functions is None:
+        # What is frozen is not among the objects that are listed.
+        gc.unfreeze()
+        functions = [each for each in gc.get_objects() if type(each) is FunctionType]
+        gc.freeze()
+        module.functions = [each for each in functions if each.__code__.co_filename == module.file]
+    return module.functions
 
 
 def _binding_change(statement: Statement, module: Module) -> Callable[[], None]:

@@ -18,12 +18,12 @@ import threading
 import time
 import traceback
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FunctionType
 from typing import Any, cast
 
 from trysquare.debug.recorder import hooks, report
-from trysquare.debug.recorder.forks import can_fork, private_folder
+from trysquare.debug.recorder.forks import can_fork, private_folder, run_forked
 from trysquare.debug.recorder.frames import FailureRecorder, FlowRecorder
 from trysquare.debug.recorder.hooks import COMMAND, Watcher
 from trysquare.debug.recorder.localize import Localizer, Tests
@@ -41,6 +41,8 @@ _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py")
 _PYTEST_OPTIONS = ["-pno:cacheprovider", "-pno:randomly", "-q", "--no-header", "--tb=native", "--capture=tee-sys"]
 _FROM_CACHE = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first", "--sw", "--stepwise")
 """Options that need what pytest remembers of its last run."""
+_AGAIN_SECONDS = 20.0
+_UNRECORDED = "Run once more to be recorded, it {}: the values are those at the end of the first run."
 _NOT_RUN = (4, 5)
 """Exit codes of pytest for a wrong command line and for no test at all."""
 
@@ -204,9 +206,16 @@ def _run_pytest(options: dict[str, Any], target: list[str], watcher: Watcher, fo
         def pytest_runtest_protocol(self, item: Any) -> Any:
             _mark_test(watcher, getattr(item, "function", None))
             watcher.begin_test()
+            if self.is_one_of_many:
+                begun = time.perf_counter()
+                yield
+                self.record_again(item, time.perf_counter() - begun)
+                return
+            begun = time.perf_counter()
             hooks.record(watcher)
             yield
             hooks.stop()
+            found["test_seconds"] = time.perf_counter() - begun
 
         def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
             if not isinstance(excinfo.value, pytest.Session.Interrupted):
@@ -225,6 +234,46 @@ class _Reporter:
     def __init__(self, watcher: Watcher, found: dict[str, Any]) -> None:
         self._watcher = watcher
         self._found = found
+        self.is_one_of_many = False
+        """Whether tests run unrecorded at first, and those that fail once more, recorded, in a copy of this process."""
+
+    def record_again(self, item: Any, seconds: float) -> None:
+        """Record a test that has just failed, in a copy of this process."""
+        failures: list[dict[str, Any]] = self._found["failures"]
+        at = next((index for index, each in enumerate(failures) if each["name"] == item.nodeid), None)
+        if at is None:
+            return
+        self.is_one_of_many = False
+
+        def work(send: Callable[[Any], None]) -> None:
+            recorded: list[dict[str, Any]] = []
+            self._found["failures"] = recorded
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            again = [each for each in recorded if each["name"] == item.nodeid]
+            send(
+                {
+                    "failures": again,
+                    "lines": self._watcher.lines,
+                    "spent": self._watcher.spent,
+                    **self._watcher.to_json(),
+                }
+            )
+
+        ended = run_forked(work, seconds=_AGAIN_SECONDS + 20 * seconds)
+        self.is_one_of_many = True
+        known = sum(each["name"] == item.nodeid for each in failures)
+        message: dict[str, Any] = ended.messages[0] if ended.messages else {"failures": []}
+        again: list[dict[str, Any]] = message["failures"]
+        if [_kind(each) for each in again] != [_kind(each) for each in failures[at : at + known]]:
+            happened = "did not end" if ended.timed_out else "failed otherwise" if again else "did not fail"
+            failures[at]["notes"].append(_UNRECORDED.format(happened))
+            return
+        failures[at : at + known] = again
+        self._watcher.lines += int(message["lines"])
+        self._watcher.spent += float(message["spent"])
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        self.is_one_of_many = can_fork and len(session.items) > 1
 
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
         _own_packages(items, self._watcher)
@@ -256,6 +305,12 @@ class _Reporter:
     def pytest_internalerror(self, excinfo: Any) -> None:
         name = "an error of pytest or of one of its plugins"
         _note_failure(excinfo.value, self._watcher, self._found, name=name)
+
+
+def _kind(failure: dict[str, Any]) -> tuple[Any, ...]:
+    """What a failure is: its error, and the line of the user's at which it was raised."""
+    own = [(each["file"], each["line"]) for each in failure["frames"] if each["own"]]
+    return failure["type"], own[-1:]
 
 
 def _name_in_file(node_id: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any, cast
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -127,6 +128,8 @@ class Module:
         self.by_line: dict[int, Statement] = {}
         self.scopes: list[Scope] = []
         self.imported: set[str] = set()
+        self.functions: list[FunctionType] | None = None
+        """The functions of the file in this process, once they were looked for."""
         self._add(self.tree.body, self._scope(self.tree, "", None), ())
 
     def scope_at(self, first_line: int) -> Scope | None:
