@@ -29,6 +29,8 @@ async def _correct(arguments: argparse.Namespace) -> None:
             correction = corrections.find(number)
             change = corrections.change(correction, decision)
             require_terminal("bot correct", "change a bot's folder", context.can_ask())
+            if not arguments.json:
+                _print([corrections.shown(correction)])
             verb = "Apply" if decision == "apply" else "Take back"
             binding: JsonObject = {"bot": bot.name, "correction": number, "file": change.file, "diff": change.diff}
             question = f"{verb} this correction of {bot.name}? {correction.text}"

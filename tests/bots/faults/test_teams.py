@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -150,6 +151,7 @@ class Teams(RuleBasedStateMachine):
                 assert found == self.known(key), (person, name)
 
 
+@pytest.mark.timeout(3600)
 def test_two_people_on_two_branches_with_two_runs_lose_and_share_nothing() -> None:
     run_state_machine_as_test(
         Teams,
