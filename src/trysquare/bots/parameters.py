@@ -148,7 +148,7 @@ PARAMETERS: dict[str, JsonObject] = {
         "properties": {kind: {"type": "array", "items": {"type": "string"}} for kind in KINDS},
         "additionalProperties": False,
     },
-    "comment": _spec("string", "Comment on the action, for who works on it next"),
+    "comment": _spec("string", "Comment for whoever works on it next"),
     "action": _spec("string", "Action to open (default: the current one)"),
     "delivery": _spec("string", "data.delivery.handle of your last delivery"),
     "part": _spec("string", "Handle of one part of the instructions"),
@@ -157,7 +157,7 @@ PARAMETERS: dict[str, JsonObject] = {
     "evidence": _spec("object", "Evidence found, by name"),
     "decisions": _spec("object", "Decisions, by the name of the criterion"),
     "assumptions": _spec("array", "Assumptions, each a string"),
-    "corrections": _spec("array", "What to change in the bot: strings, or objects of text, file, old, new"),
+    "corrections": _spec("array", "Texts, or objects of text, file, old and new"),
     "apply": _spec("integer", "Number of a correction to apply; the user is asked"),
     "take_back": _spec("integer", "Number of an applied correction to take back; the user is asked"),
     "overwrite": _spec("boolean", "true discards edits of a rendered file that were not merged"),
@@ -176,6 +176,7 @@ OF_ACTION: dict[str, frozenset[str]] = {
 }
 
 _ANYWHERE = ("project", "run")
+_DECIDING = ("apply", "take_back")
 _FORWARD = (*_ANYWHERE, "confirm", "scope", "part", "fresh", "delivery", "request_key", "comment")
 _TEXTS = (
     *("action", "comment", "delivery", "project", "run", "request_key", "expected_action", "reason", "part", "query"),
@@ -323,7 +324,9 @@ def behavior_arguments(actions: Sequence[str]) -> BotArguments:
 
 def action_arguments(action: str) -> BotArguments:
     own = sorted(OF_ACTION.get(action, ()))
-    return BotArguments((*_FORWARD, *own), described=own, about=", ".join(_ANYWHERE) + " …")
+    described = [name for name in own if name not in _DECIDING]
+    about = ", ".join((*(name for name in own if name in _DECIDING), *_ANYWHERE)) + " …"
+    return BotArguments((*_FORWARD, *own), described=described, about=about)
 
 
 def _read(tool: str, given: JsonObject) -> Parameters:

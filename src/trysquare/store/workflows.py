@@ -205,7 +205,14 @@ class WorkflowRows:
     def notes(self, run: str) -> JsonObject:
         """Notes of a run: small values by name. Those of no run are left out where they are damaged."""
         rows = self._all("SELECT name, value FROM workflow_notes WHERE project = ? AND bot = ? AND run = ?", run)
-        return {name: _read(run, value, f"note `{name}`") for name, value in rows if run or _is_json(value)}
+        notes: JsonObject = {}
+        for name, value in rows:
+            try:
+                notes[name] = _read(run, value, f"note `{name}`")
+            except ToolError:
+                if run:
+                    raise
+        return notes
 
     def put_note(self, run: str, name: str, value: Any) -> None:
         self._run(
@@ -337,14 +344,6 @@ _EVENTS = (
     "SELECT version, at, kind, principal, generation, entries, state FROM workflow_events"
     " WHERE project = ? AND bot = ? AND run = ?"
 )
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _read(run: str, text: str, what: str) -> Any:
