@@ -110,15 +110,17 @@ def main() -> int:
     download()
     rows: list[Row] = []
     suites: dict[str, float] = {}
+    table = ""
     for package in packages:
-        suites[package] = _suite_slow_down(package, arguments.python)
+        if arguments.suites:
+            suites[package] = _suite_slow_down(package, arguments.python)
         rows += asyncio.run(_measure(package, arguments))
-    table = to_markdown(rows)
-    table += "\n\nThe CPU time of a whole suite under the recorder, beside a plain run: "
-    table += ", ".join(f"{package} {times:.1f}" for package, times in suites.items()) + "."
+        table = to_markdown(rows, suites)
+        if arguments.write:
+            # After each package, so that a run that is ended leaves what it measured.
+            PAGE.write_text(_page(rows, table, arguments), encoding="utf-8")
     print(table)
     if arguments.write:
-        PAGE.write_text(_page(rows, table, arguments), encoding="utf-8")
         print(f"Written to {PAGE.relative_to(ROOT)}.")
     return 0
 
@@ -132,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds for each (default: %(default)g)")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that runs the tests")
     parser.add_argument("--details", type=Path, help="write what came of each mutant to this file as JSON lines")
+    parser.add_argument("--suites", action="store_true", help="also measure whole suites under the recorder")
     parser.add_argument("--write", action="store_true", help="write the page of the documentation")
     return parser
 
@@ -318,7 +321,7 @@ def _details(row: Row, root: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def to_markdown(rows: list[Row]) -> str:
+def to_markdown(rows: list[Row], suites: dict[str, float] | None = None) -> str:
     """The methods beside each other, in per cent of the mutants."""
     head = "| | line in 1 | 3 | 5 | function in 1 | 3 |\n|---|---|---|---|---|---|"
     lines = [head]
@@ -338,6 +341,9 @@ def to_markdown(rows: list[Row]) -> str:
             f"at most {max(sizes)} bytes in {max(seconds):.1f} s. The failing test takes "
             f"{statistics.median(row.slow_down for row in rows):.1f} times as long at the median while it is recorded.",
         ]
+    if suites:
+        times = ", ".join(f"{package} {factor:.1f}" for package, factor in suites.items())
+        lines += ["", f"The CPU time of a whole suite under the recorder, in plain runs: {times}."]
     return "\n".join(lines)
 
 

@@ -58,8 +58,10 @@ def mutants_of(file: Path) -> list[Mutant]:
         line = changed.decode()
         if line.split() == lines[node.lineno - 1].split() or "\n" in new:
             continue
+        first, last = _outermost(tree, node.lineno)
         try:
-            ast.parse("".join([*lines[: node.lineno - 1], line, *lines[node.lineno :]]))
+            # The statement of the module around it is all that can become invalid.
+            ast.parse("".join([*lines[first - 1 : node.lineno - 1], line, *lines[node.lineno : last]]))
         except SyntaxError:
             continue
         mutant = Mutant(
@@ -67,6 +69,14 @@ def mutants_of(file: Path) -> list[Mutant]:
         )
         found.setdefault((node.lineno, line), mutant)
     return list(found.values())
+
+
+def _outermost(tree: ast.Module, line: int) -> tuple[int, int]:
+    """The first and the last line of the module's statement around a line."""
+    found = next(each for each in tree.body if line <= (each.end_lineno or each.lineno))
+    return min(
+        [found.lineno, *(each.lineno for each in getattr(found, "decorator_list", []))]
+    ), found.end_lineno or line
 
 
 def choose(files: list[Path], seed: str, count: int) -> list[Mutant]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.http_client import http_server
 from benchmarks.measures import Cold, Load
 from benchmarks.peers.known import (
+    BARE,
     BASELINE,
     FASTMCP,
     LOWLEVEL,
@@ -117,11 +118,11 @@ def measure_stdio(section: str, plan: Plan, peers: Sequence[str], results: Serve
 
 
 def measure_http(section: str, plan: Plan, peers: Sequence[str], results: ServerResults, project: Path) -> None:
-    """The same over HTTP, and with each number of tools."""
+    """The same over HTTP, with each number of tools, and beside an application that does nothing."""
     era = MODERN if section == HTTP else HANDSHAKE
     for tools in plan.tools:
         with ExitStack() as stack:
-            servers = {peer: stack.enter_context(http_server(peer, tools, era, project)) for peer in peers}
+            servers = {peer: stack.enter_context(http_server(peer, tools, era, project)) for peer in (*peers, BARE)}
             for callers in plan.callers:
                 for peer, server in servers.items():
                     load = server.load(callers, plan.seconds)
@@ -198,7 +199,7 @@ def _microseconds(cpu: float) -> str:
 
 def _peers(cells: Mapping[Cell, object], keep: Callable[[Cell], bool] = lambda _: True) -> list[str]:
     there = {cell.peer for cell in cells if keep(cell)}
-    return [peer for peer in (*PEERS, BASELINE) if peer in there]
+    return [peer for peer in (*PEERS, BARE, BASELINE) if peer in there]
 
 
 def _cpu_limit(section: str, peer: str, callers: int) -> float | None:

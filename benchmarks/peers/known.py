@@ -12,6 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NODE_PROJECT = ROOT / "tests" / "node"
 TRYSQUARE, LOWLEVEL, MCPSERVER, FASTMCP, TYPESCRIPT = "trysquare", "lowlevel", "mcpserver", "fastmcp", "typescript"
 PEERS = (TRYSQUARE, LOWLEVEL, MCPSERVER, FASTMCP, TYPESCRIPT)
+BARE = "bare"
+"""Answers over HTTP with next to no work: the share of the HTTP server itself."""
 BASELINE = "baseline"
 """Another checkout of Trysquare, measured where `--baseline` names one."""
 BASELINE_VARIABLE = "BENCH_BASELINE"
@@ -22,6 +24,7 @@ TITLES = {
     MCPSERVER: "SDK MCPServer",
     FASTMCP: "FastMCP 4",
     TYPESCRIPT: "TypeScript SDK",
+    BARE: "uvicorn alone",
     BASELINE: "Trysquare, baseline",
 }
 

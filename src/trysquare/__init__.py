@@ -23,23 +23,26 @@ if TYPE_CHECKING:
     from trysquare.core.injection import Depends
     from trysquare.core.metadata import Consent, Example, Icon, ToolMetadata
     from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage, prompt
+    from trysquare.core.requests import McpRequest, Proceed
     from trysquare.core.resources import Resource, ResourceTemplate
     from trysquare.core.result import Result
     from trysquare.core.threads import wait_for
     from trysquare.core.tool import Tool, tool
     from trysquare.core.toolset import CombinedToolset, DynamicToolset, StaticToolset, Toolset
+    from trysquare.core.transform import Argument, transform_tool
     from trysquare.integrations.decorator import ExtMcpToolDecorator
     from trysquare.middleware import Middleware
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent", "DeclarationError",
-    "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example", "ExtMcpToolDecorator",
-    "File", "Icon", "Image", "Middleware", "Principal", "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined",
-    "Resource", "ResourceContents", "ResourceLink", "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool",
-    "ToolArguments", "ToolError", "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool",
-    "http_app", "prompt", "tool", "wait_for",
+    "Answer", "Argument", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent",
+    "DeclarationError", "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example",
+    "ExtMcpToolDecorator", "File", "Icon", "Image", "McpRequest", "Middleware", "Principal", "Proceed", "Prompt",
+    "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink",
+    "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata",
+    "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "transform_tool",
+    "wait_for",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -56,10 +59,12 @@ __getattr__, __dir__ = lazy_exports(
         "core.injection": "Depends",
         "core.metadata": "Consent Example Icon ToolMetadata",
         "core.prompts": "Prompt PromptArgument PromptMessage prompt",
+        "core.requests": "McpRequest Proceed",
         "core.resources": "Resource ResourceTemplate",
         "core.result": "Result",
         "core.threads": "wait_for",
         "core.tool": "Tool tool",
+        "core.transform": "Argument transform_tool",
         "core.toolset": "CombinedToolset DynamicToolset StaticToolset Toolset",
         "integrations.decorator": "ExtMcpToolDecorator",
         "middleware": "Middleware",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trysquare.catalog.toolset import Choices
     from trysquare.core.approvals import Approvals
     from trysquare.core.cache import Handles
+    from trysquare.core.requests import RequestMiddleware
     from trysquare.core.tool import Tool
     from trysquare.core.toolset import DiscoveringToolset, HttpRoute, ServerInfo, Toolset
     from trysquare.search import Vectors
@@ -47,6 +48,8 @@ class App:
     """What the toolset says of its server, where it is served alone."""
     routes: tuple[HttpRoute, ...] = ()
     """Pages beside the MCP endpoint over HTTP."""
+    request_middleware: Callable[[], Sequence[RequestMiddleware]] = tuple
+    """What stands around the requests of clients."""
     introduce: Callable[[], str] | None = None
     """Where the work of the toolsets stands, for the instructions of a server; None where none of them says so."""
     toolsets: tuple[Toolset, ...] = ()
@@ -93,6 +96,7 @@ class App:
             state_keys=state_keys(self.settings),
             direct=direct_calls(self.direct),
             handles=self.handles(shared=shared),
+            request_middleware=self.request_middleware,
             skills=bool(self.settings.guide),
         )
 
@@ -188,10 +192,18 @@ def _compose(
         state=state,
         server_info=server_info_of(toolsets[0]) if len(toolsets) == 1 else None,
         routes=tuple(route for toolset in toolsets for route in routes_of(toolset)),
+        request_middleware=_request_middleware(toolsets),
         introduce=_introductions(toolsets),
         toolsets=tuple(toolsets),
         discovering=tuple(toolset for toolset in toolsets if isinstance(toolset, DiscoveringToolset)),
     )
+
+
+def _request_middleware(toolsets: Sequence[Toolset]) -> Callable[[], Sequence[RequestMiddleware]]:
+    from trysquare.core.requests import RequestToolset
+
+    known = [toolset for toolset in toolsets if isinstance(toolset, RequestToolset)]
+    return lambda: [each for toolset in known for each in toolset.request_middleware]
 
 
 def _introductions(toolsets: Sequence[Toolset]) -> Callable[[], str] | None:

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import TypeAlias
 
 from trysquare.core.errors import TrysquareError
+from trysquare.core.requests import request_middleware_of
 from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import CombinedToolset, DynamicToolset, Toolset, open_lifespans, routes_of, server_info_of
 from trysquare.sources import is_own_file, load_tools, parse_source
@@ -83,6 +84,7 @@ class _Current:
         """Serve a version in place of the one before. If it cannot be opened, nothing changes."""
         async with AsyncExitStack() as opened:
             await opened.enter_async_context(open_lifespans(version))
+            self.toolset.request_middleware = request_middleware_of(version)
             self.toolset.replace(
                 tools=version.tools(),
                 prompts=version.prompts(),

@@ -35,9 +35,9 @@ from trysquare import (
 from trysquare.catalog import with_catalog
 from trysquare.core.call import direct_calls
 from trysquare.core.errors import ConsentNeeded
+from trysquare.core.prefix import prefix_name
 from trysquare.middleware import MiddlewareConfig, internal_toolset, with_middleware
 from trysquare.middleware.observability import log_calls
-from trysquare.middleware.prefix import prefix_name
 from trysquare.server import ServeOptions
 from trysquare.store import StoredApprovals
 from trysquare.store.database import open_database

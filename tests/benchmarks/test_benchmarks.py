@@ -11,6 +11,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.measures import Cold, Load, cpu_seconds
 from benchmarks.peers.known import (
+    BARE,
     BASELINE,
     BASELINE_VARIABLE,
     FASTMCP,
@@ -44,7 +45,8 @@ def test_every_server_is_measured_in_every_way_and_answers_rightly(peer: str, tm
     assert results.servers.cold[Cell(section="cold", peer=peer, tools=1)].cpu > 0
     assert results.servers.rate[Cell(section="call", peer=peer, tools=9, callers=2)] > 0
     if peer == TRYSQUARE:
-        assert results.servers.rate[Cell(section="http-sessions", peer=peer, tools=1, callers=2)] > 0
+        for served in (peer, BARE):
+            assert results.servers.rate[Cell(section="http-sessions", peer=served, tools=1, callers=2)] > 0
 
 
 def test_a_section_that_is_not_there_is_refused_with_those_that_are():

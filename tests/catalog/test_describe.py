@@ -19,7 +19,7 @@ from trysquare.catalog.descriptions import (
     purpose_lines,
 )
 from trysquare.core.consent import CONSENT_MARK
-from trysquare.middleware.prefix import prefix_name
+from trysquare.core.prefix import prefix_name
 
 
 class Remove(ToolArguments):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from tests.catalog.relevance import TOOLS, made
-from trysquare import ConfigurationError, Example, StaticToolset, Tool, tool
+from trysquare import ConfigurationError, Example, StaticToolset, Tool, Tools, tool
 from trysquare.catalog import ProfileChoice, ToolIndex, with_catalog
 from trysquare.catalog.descriptions import compact_description, definition_tokens, full_description
 from trysquare.catalog.lint.base import LintOptions
@@ -152,7 +152,27 @@ def test_a_family_does_not_hide_what_is_really_confusable() -> None:
 def test_words_that_call_for_a_tool_say_when_to_use_it() -> None:
     silent = replace(GOOD, metadata=replace(GOOD.metadata, use_when=None))
     called = replace(silent, metadata=replace(silent.metadata, trigger_words=("what time is it",)))
-    assert (_rules(silent), _rules(called)) == (["says-when"], [])
+    other = replace(GOOD, name="another_thing")
+    assert ([_when(silent, other), _when(called, other), _when(silent)]) == [["says-when"], [], []]
+
+
+def _when(*tools: Tool) -> list[str]:
+    return [found.rule for found in lint(StaticToolset(tools)) if found.rule == "says-when"]
+
+
+def test_an_argument_that_the_description_names_is_described() -> None:
+    tools = Tools()
+
+    @tools.tool
+    def greet(name: str, tone: str = "warm", text: str = "") -> str:
+        """Greet a person by name, with a text."""
+        return f"{name} {tone} {text}"
+
+    # `text` could mean anything.
+    assert [(found.rule, found.field) for found in lint(tools.toolset())] == [
+        ("field-described", "text"),
+        ("field-described", "tone"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_errors_fail_the_check_and_say_what_to_do(run: Run, bad: tuple[str, str]
     ran = run("check", *bad)
     assert ran.code == 1
     assert "error  frobnicate.x  (field-described)" in ran.out
-    assert ran.out.splitlines()[-1].startswith("3 tools checked: ")
+    assert ran.out.splitlines()[-1].startswith("1 tool checked: ")
 
 
 def test_json_lists_the_findings(run: Run, bad: tuple[str, str]) -> None:

@@ -16,9 +16,22 @@ import pytest
 from fastapi import FastAPI
 from fastmcp.server.middleware import Middleware as TheirMiddleware
 from fastmcp.server.middleware.rate_limiting import RateLimitingMiddleware
+from fastmcp.tools import Tool as TheirTool
+from fastmcp.tools.tool_transform import ArgTransform
 
 from tests.comparison.rows import ours, theirs
-from trysquare import CallContext, Client, CombinedToolset, Result, Tool, Tools
+from trysquare import (
+    Argument,
+    CallContext,
+    Client,
+    CombinedToolset,
+    McpRequest,
+    Proceed,
+    Result,
+    Tool,
+    Tools,
+    transform_tool,
+)
 from trysquare.catalog.lint.engine import lint
 from trysquare.middleware import cache_results, rate_limit
 from trysquare.openapi import from_fastapi
@@ -192,6 +205,15 @@ async def middleware(folder: Path) -> None:
         assert (await client.call_tool("greet", {"name": "Ada"})).text == "Hello, Ada"
     assert seen == ["greet"]
 
+    @tools.on_request("tools/list")
+    async def listed(request: McpRequest, proceed: Proceed) -> dict[str, Any]:
+        seen.append(request.method)
+        return await proceed()
+
+    async with Client(tools) as client:
+        await client.list_tools()
+    assert seen == ["greet", "tools/list"]
+
 
 @theirs("middleware of your own")
 async def their_middleware(folder: Path) -> None:
@@ -251,6 +273,49 @@ async def their_limits(folder: Path) -> None:
         await too_many()
 
 
+@ours("parts switched off")
+async def switched_off(folder: Path) -> None:
+    tools = greeter()
+    tools.tool(lambda: "x", name="other", tags=frozenset({"internal"}))
+    tools.disable(tags={"internal"})
+    assert [tool.name for tool in tools.toolset().tools()] == ["greet"]
+    tools.enable("other", only=True)
+    assert [tool.name for tool in tools.toolset().tools()] == ["other"]
+
+
+@theirs("parts switched off")
+async def their_parts_switched_off(folder: Path) -> None:
+    mcp = fastmcp.FastMCP("x")
+    mcp.tool(lambda: "x", name="one", tags={"internal"})
+    mcp.tool(lambda: "x", name="two")
+    mcp.disable(tags={"internal"})
+    async with fastmcp.Client(mcp) as client:
+        assert [tool.name for tool in await client.list_tools()] == ["two"]
+
+
+@ours("a tool made of another one")
+async def transformed(folder: Path) -> None:
+    [greet] = greeter().toolset().tools()
+    tools = Tools()
+    tools.add(transform_tool(greet, name="welcome", arguments={"name": Argument(name="guest")}))
+    async with Client(tools) as client:
+        assert (await client.call_tool("welcome", {"guest": "Ada"})).text == "Hello, Ada"
+
+
+@theirs("a tool made of another one")
+async def their_transformed(folder: Path) -> None:
+    mcp = fastmcp.FastMCP("x")
+
+    def greet(name: str) -> str:
+        """Greet."""
+        return f"Hello, {name}"
+
+    made = TheirTool.from_tool(greet, name="welcome", transform_args={"name": ArgTransform(name="guest")})
+    mcp.add_tool(made)
+    async with fastmcp.Client(mcp) as client:
+        assert (await client.call_tool("welcome", {"guest": "Ada"})).data == "Hello, Ada"
+
+
 @ours("several sets of tools as one")
 async def combined(folder: Path) -> None:
     other = Tools()
@@ -262,6 +327,10 @@ async def combined(folder: Path) -> None:
 
     async with Client(CombinedToolset([greeter().toolset(), other.toolset()])) as client:
         assert {"greet", "shop_buy"} <= {tool.name for tool in await client.list_tools()}
+    whole = greeter()
+    whole.mount(greeter(), "inner")
+    async with Client(whole) as client:
+        assert (await client.call_tool("inner_greet", {"name": "Ada"})).text == "Hello, Ada"
 
 
 def _priced() -> FastAPI:
@@ -364,5 +433,13 @@ async def pytest_plugin(folder: Path) -> None:
 
 @ours("descriptions")
 async def descriptions(folder: Path) -> None:
-    rules = {(finding.rule, finding.field) for finding in lint(greeter().toolset())}
-    assert ("field-described", "name") in rules
+    tools = greeter()
+    assert lint(tools.toolset()) == []
+
+    @tools.tool
+    def wave(times: int) -> str:
+        """Wave."""
+        return "~" * times
+
+    rules = {(finding.rule, finding.field) for finding in lint(tools.toolset())}
+    assert ("field-described", "times") in rules

@@ -15,11 +15,11 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, Ty
 import pytest
 from mcp_types import CallToolResult
 from mcp_types import Tool as ListedTool
-from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
+from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema, computed_field
 
 from tests.server.clients import client_of, text_of
 from tests.support import about
-from trysquare import Result, StaticToolset, tool
+from trysquare import Client, Result, StaticToolset, Tools, tool
 
 ERAS = ("legacy", "2026-07-28")
 T = TypeVar("T")
@@ -280,3 +280,38 @@ async def test_the_schema_is_compact_and_can_be_left_out() -> None:
     assert '"description": "Where"' in schema
     listed, result = await called(returning(int, 3), "legacy", output_schema=False)
     assert (listed.output_schema, result.structured_content) == (None, {"result": 3})
+
+
+async def test_an_author_may_write_the_output_schema() -> None:
+    schema = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
+    tools = Tools()
+
+    @tools.tool
+    def right() -> Annotated[dict[str, Any], WithJsonSchema(schema)]:
+        return {"count": 1, "more": True}
+
+    @tools.tool
+    def wrong() -> Annotated[dict[str, Any], WithJsonSchema(schema)]:
+        return {"count": "many"}
+
+    async with Client(tools) as client:
+        assert {each.name: each.output_schema for each in await client.list_tools()}["right"] == schema
+        assert (await client.call_tool("right")).data == {"count": 1, "more": True}
+        assert (await client.call_tool("wrong", raise_on_error=False)).is_error
+
+
+async def test_text_and_structured_content_may_differ() -> None:
+    tools = Tools()
+
+    @tools.tool(output_schema=False)
+    def settings() -> Result[str]:
+        return Result.ok("debug: true\n", structured={"debug": True})
+
+    @tools.tool
+    def typed() -> Result[int]:
+        return Result.ok(3, structured={"debug": True})
+
+    async with Client(tools) as client:
+        shown = await client.call_tool("settings")
+        assert (shown.text, shown.data) == ("debug: true\n", {"debug": True})
+        assert (await client.call_tool("typed", raise_on_error=False)).is_error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import subprocess
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -10,10 +12,20 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import pytest
+
 from trysquare import CallContext, Principal, Toolset, call_tool
 from trysquare.debug import DebugConfig, open_debugger
 
 STARTS_PROCESSES = True  # the programs that are debugged
+
+
+def find_toolchains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilers that were installed for one user are found by that user's home, which tests do not have."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    for variable, folder in (("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")):
+        if variable not in os.environ and (home / folder).is_dir():
+            monkeypatch.setenv(variable, str(home / folder))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -138,6 +138,60 @@ async def test_a_test_of_vitest_in_typescript_is_told_by_its_own_lines(tmp_path:
     assert found["suspects"][0]["location"] == "cart.ts:8", text
 
 
+THROWN = """\
+    import { describe, it } from "node:test";
+    import assert from "node:assert/strict";
+    import { sum, open } from "./shop.mjs";
+    describe("shop", () => {
+      it("sums", () => assert.equal(sum([1, 2]), 4));
+      it("opens", async (t) => {
+        await t.test("with a bad key", async () => { await open(-1); });
+      });
+    });
+    """
+SHOP = """\
+    export function sum(numbers) {
+      return numbers.reduce((all, each) => all + each, 0);
+    }
+    export async function open(key) {
+      await null;
+      if (key < 0) throw { code: 7, why: "key" };
+      return key;
+    }
+    """
+
+
+async def test_a_thrown_object_has_its_parts_and_other_faults_do_not_blur_it(tmp_path: Path) -> None:
+    write(tmp_path, shop_DOT_mjs=SHOP, shop_DOT_test_DOT_mjs=THROWN)
+    target = "shop.test.mjs::shop > opens > with a bad key"
+    found = await explained(tmp_path, target, runtime_path=node_program())
+    assert lines_of(found)[0].startswith('thrown: {code: 7, why: "key"}  [shop.mjs:6 in open: '), found
+    both = await explained(tmp_path, "node --test", runtime_path=node_program())
+    assert both["failed_count"] == 2, "the test around the failing one is not counted"
+    assert both["suspects"][0]["location"] == "shop.mjs:2", both
+
+
+async def test_the_framework_that_the_project_names_is_used_and_a_snapshot_is_compared(tmp_path: Path) -> None:
+    project(tmp_path, "jest", "vitest")
+    write(
+        tmp_path,
+        package_DOT_json='{"devDependencies": {"jest": "*"}}',
+        some_DOT_test_DOT_js="test('has one', () => { expect({ a: 1 }).toMatchInlineSnapshot(`{}`); });\n",
+    )
+    found = await explained(tmp_path, "some.test.js", runtime_path=node_program())
+    assert "toMatchInlineSnapshot(snapshot)" in lines_of(found)[0], found
+    assert '  +   "a": 1,' in lines_of(found), found
+    write(
+        tmp_path,
+        package_DOT_json='{"devDependencies": {"vitest": "*"}}',
+        some_DOT_test_DOT_js="import { expect, test } from 'vitest';\n"
+        "test('has one', () => { expect({ a: 1 }).toMatchInlineSnapshot(`{ }`); });\n",
+    )
+    found = await explained(tmp_path, "some.test.js::has one", runtime_path=node_program())
+    assert "  expected: { }" in lines_of(found), found
+    assert '      "a": 1,' in lines_of(found), found
+
+
 async def test_an_error_that_was_caught_on_the_way_is_told(tmp_path: Path) -> None:
     write(tmp_path, old_DOT_test_DOT_mjs=SWALLOWED)
     found = await explained(tmp_path, "old.test.mjs", runtime_path=node_program())

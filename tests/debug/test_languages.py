@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import shutil
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.debug.calling import find_toolchains
 from tests.support import missing_component, node_program
 from trysquare import Toolset, call_tool
 from trysquare.debug import DebugConfig, open_debugger
@@ -47,11 +46,7 @@ CASES = (
 
 @pytest.fixture(autouse=True)
 def _toolchains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compilers that were installed for one user are found by that user's home, which tests do not have."""
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-    for variable, folder in (("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")):
-        if variable not in os.environ and (home / folder).is_dir():
-            monkeypatch.setenv(variable, str(home / folder))
+    find_toolchains(monkeypatch)
 
 
 @pytest.fixture

@@ -282,3 +282,33 @@ def test_the_recorder_can_be_read_by_the_oldest_python_that_it_records() -> None
         ]
         assert not [each for each in checks if isinstance(each.args[1], ast.BinOp)], file
         assert not [each for each in ast.walk(tree) if isinstance(each, ast.Match)], file
+
+
+ASKED = """\
+import asyncio
+
+
+async def add(number):
+    waiting = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(waiting.set_result, 3)
+    return number - await waiting  # SUM
+
+
+def test_add():
+    assert asyncio.run(add(4)) == 7
+"""
+
+
+async def test_a_coroutine_that_waits_has_returned_nothing_and_a_proof_without_passing_tests_is_not_high(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    (tmp_path / "test_add.py").write_text(ASKED, encoding="utf-8")
+    found = await explained("test_add.py", tmp_path)
+    explanation = found.failures[0][1]
+    assert explanation.suspects[0].code == "return number - await waiting  # SUM"
+    assert explanation.suspects[0].proof is not None
+    assert explanation.localization is not None
+    assert explanation.localization.confidence.startswith("fair: ")
+    assert "return <Future>" not in explanation.to_text(str(tmp_path))
+    assert not [each for each in explanation.suspects if "def test_add" in each.code]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import pwd
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
-from tests.debug.calling import Tools, line_of, opened, status_of
+from tests.debug.calling import Tools, find_toolchains, line_of, opened, status_of
 from tests.support import missing_component, node_program
 from trysquare.debug.adapters.registry import check_packages, find_language
 
@@ -101,10 +99,7 @@ console.log(outer([{ price: 1, at: { x: 1 } }, { price: 2 }]));
 
 @pytest.fixture
 async def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Tools]:
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-    for variable, folder in (("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")):
-        if variable not in os.environ and (home / folder).is_dir():
-            monkeypatch.setenv(variable, str(home / folder))
+    find_toolchains(monkeypatch)
     async with opened(tmp_path) as tools:
         yield tools
 

@@ -114,6 +114,69 @@ def test_a_lifespan_is_closed_however_a_server_over_stdio_ends(
     assert journal(server) == ["open", "close"]
 
 
+SLOW = """
+
+import asyncio, os, sys, time
+
+
+class Slow:
+    pass
+
+
+@tools.lifespan
+async def slow() -> AsyncIterator[Slow]:
+    opened = Journal()
+    opened.write("opening")
+    print("opening", file=sys.stderr, flush=True)
+    {opens}
+    yield Slow()
+    print("closing", file=sys.stderr, flush=True)
+    {closes}
+    opened.write("slow closed")
+"""
+
+
+def until(process: subprocess.Popen[bytes], word: bytes) -> None:
+    assert process.stderr is not None
+    while word not in (line := process.stderr.readline()):
+        assert line
+
+
+@pytest.mark.parametrize("words", [(), ("--http", "127.0.0.1:0")], ids=["stdio", "http"])
+def test_what_is_open_is_closed_on_sigterm_while_more_is_opened(server: Path, words: tuple[str, ...]) -> None:
+    waits = SLOW.format(opens="await asyncio.Event().wait()", closes="")
+    server.write_text(SERVER + waits, encoding="utf-8")
+    with started(server, *words) as process:
+        until(process, b"opening")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 143
+    assert journal(server) == ["open", "opening", "close"]
+
+
+def test_an_opening_that_nothing_interrupts_does_not_keep_the_process(server: Path) -> None:
+    server.write_text(SERVER + SLOW.format(opens="time.sleep(3600)", closes=""), encoding="utf-8")
+    with started(server) as process:
+        until(process, b"opening")
+        process.send_signal(signal.SIGTERM)
+        until(process, b"exiting")
+        assert process.wait(timeout=30) == 143
+
+
+def test_sigterm_while_a_lifespan_is_closed_lets_it_end(server: Path) -> None:
+    go_on = server.with_name("go_on")
+    os.mkfifo(go_on)
+    closes = f"await asyncio.to_thread(Path({str(go_on)!r}).read_bytes)"
+    server.write_text(SERVER + SLOW.format(opens="", closes=closes), encoding="utf-8")
+    with started(server) as process:
+        assert process.stdin is not None
+        process.stdin.close()
+        until(process, b"closing")
+        process.send_signal(signal.SIGTERM)
+        go_on.write_bytes(b"now")
+        assert process.wait(timeout=30) == 0
+    assert journal(server) == ["open", "opening", "slow", "closed", "close"]
+
+
 def test_a_lifespan_is_shared_by_all_sessions_over_http_and_closed_on_sigterm(server: Path) -> None:
     with started(server, "--http", "127.0.0.1:0") as process:
         assert process.stderr is not None

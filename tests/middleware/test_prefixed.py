@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trysquare import DeclarationError, Result, StaticToolset, ToolError, call_tool, tool
-from trysquare.middleware.prefix import final_name, prefix_name
+from trysquare.core.prefix import final_name, prefix_name
 
 
 async def greet(name: str) -> Result[str]:

@@ -66,7 +66,11 @@ def test_each_module_with_a_layer_is_found_in_its_order() -> None:
 
 async def test_only_the_layers_that_apply_to_a_tool_are_composed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def where() -> list[str]:
-        return [Path(frame.filename).stem for frame in traceback.extract_stack() if "middleware" in frame.filename]
+        return [
+            Path(frame.filename).stem
+            for frame in traceback.extract_stack()
+            if re.search("middleware|prefix", frame.filename)
+        ]
 
     monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
     plain = (await call(with_middleware(made(where, result_limit=None), MiddlewareConfig()), "where")).value

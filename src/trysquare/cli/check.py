@@ -11,6 +11,7 @@ from trysquare.app import open_app
 from trysquare.catalog import ProfileChoice
 from trysquare.catalog.lint.base import Finding, LintOptions
 from trysquare.catalog.lint.engine import lint
+from trysquare.catalog.toolset import CATALOG_TOOLSET
 from trysquare.cli.command import Command
 from trysquare.cli.options import JSON, add_shared_options
 from trysquare.cli.source import SOURCE, load_source
@@ -31,8 +32,12 @@ async def check(arguments: argparse.Namespace) -> int:
             raise ConfigurationError(
                 "no tools to check.", where="check", hint="Name a file or module: trysquare check server.py."
             )
-        # Those whose texts you can change: not the tools of servers behind the gateway.
-        tools = [tool for tool in app.toolset.tools() if tool.metadata.toolset != "gateway" and not tool.reads_pages]
+        # Those whose texts you can change: not the tools of servers behind the gateway, nor what every server adds.
+        tools = [
+            tool
+            for tool in app.toolset.tools()
+            if tool.metadata.toolset not in ("gateway", CATALOG_TOOLSET) and not tool.reads_pages
+        ]
         own = StaticToolset(tools, prompts=app.toolset.prompts())
         findings = _linted(own, app.profiles, loaded)
         strict, report = loaded.settings.strict, [asdict(finding) for finding in findings]

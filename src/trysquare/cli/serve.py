@@ -11,9 +11,8 @@ import re
 import signal
 import socket
 import sys
-import threading
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from trysquare.app import App, open_app
 from trysquare.cli.command import Command, collect_seldom, option
+from trysquare.cli.ending import Ending, exit_code
 from trysquare.cli.options import add_shared_options
 from trysquare.cli.page import PageOptions
 from trysquare.cli.source import SOURCE, load_source
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("trysquare.server")
 
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*):)?(?P<port>\d{1,5})")
-_ENDING_SECONDS = 5.0
-"""How long tools may take to end after they were cancelled."""
 _ABOUT_HTTP = "serve over streamable HTTP at /mcp; without HOST:PORT, at the configured address"
 _ABOUT_CONSOLE = "with --http: serve the console too, a page at / where a person decides, watches and tries"
 RELOAD = option("--reload", action="store_true", help="import the tools again when one of their files changes")
@@ -152,53 +150,20 @@ class Serving:
         """Serve until stopped."""
         if not self.over_http:
             require_open()
-        with _bounded_ending() as begin_ending, asyncio.Runner(loop_factory=_quick_loop()) as runner:
+        ending = Ending()
+        with ending.handled(), asyncio.Runner(loop_factory=_quick_loop()) as runner:
             try:
-                runner.run(self._serve(load))
+                runner.run(self._serve(load, ending))
             finally:
-                begin_ending()
+                ending.begin(exit_code(sys.exception()))
 
-    async def _serve(self, load: Callable[[], Loaded]) -> None:
+    async def _serve(self, load: Callable[[], Loaded], ending: Ending) -> None:
         loaded = load()
         own = None if self.tools is None else self.tools.toolset()
         if self.over_http:
-            await serve_http(loaded, own, how=self)
+            await serve_http(loaded, own, ending, how=self)
         else:
-            await serve_stdio(loaded, own, reload=self.reload)
-
-
-@contextmanager
-def _bounded_ending() -> Generator[Callable[[], None]]:
-    """End the process some seconds after the yielded function was called, unless this context ends before.
-
-    A tool may go on although it was cancelled, or hang in a thread, and the event loop waits for it for ever.
-    """
-    timers: list[threading.Timer] = []
-
-    def begin() -> None:
-        timer = threading.Timer(_ENDING_SECONDS, _give_up, (_exit_code(sys.exception()),))
-        timer.daemon = True
-        timer.start()
-        timers.append(timer)
-
-    try:
-        yield begin
-    finally:
-        for timer in timers:
-            timer.cancel()
-
-
-def _exit_code(error: BaseException | None) -> int:
-    if isinstance(error, SystemExit) and isinstance(error.code, int):
-        return error.code
-    return 0 if error is None else 128 + signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
-
-
-def _give_up(code: int) -> None:
-    logger.warning(
-        "tools are still running %.0f seconds after they were cancelled; exiting without them", _ENDING_SECONDS
-    )
-    os._exit(code)
+            await serve_stdio(loaded, own, ending, reload=self.reload)
 
 
 def _quick_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -237,11 +202,11 @@ COMMAND = Command(
 )
 
 
-async def serve_stdio(loaded: Loaded, own: Toolset | None = None, *, reload: bool = False) -> None:
+async def serve_stdio(loaded: Loaded, own: Toolset | None, ending: Ending, *, reload: bool) -> None:
     """Serve the client at the other end of standard input and output, until it goes."""
     # Diverted before the user's modules are imported: whatever they print must not reach the client.
     with redirect_stdout() as (read_from, write_to):
-        async with open_served(loaded, own, reload=reload) as app:
+        async with open_served(loaded, own, ending, reload=reload) as app:
             from trysquare.server.stdio import serve_descriptors
 
             if os.isatty(read_from):
@@ -250,11 +215,12 @@ async def serve_stdio(loaded: Loaded, own: Toolset | None = None, *, reload: boo
             await serve_descriptors(app.toolset, app.serve_options(), read_from=read_from, write_to=write_to)
 
 
-async def serve_http(loaded: Loaded, own: Toolset | None, *, how: Serving) -> None:
+async def serve_http(loaded: Loaded, own: Toolset | None, ending: Ending, *, how: Serving) -> None:
     """Serve over HTTP until the process is stopped."""
     async with AsyncExitStack() as stack:
         is_alone = how.page is not None and how.page.alone is not None
-        app = await stack.enter_async_context(open_served(loaded, own, reload=how.reload, prestart=not is_alone))
+        served = open_served(loaded, own, ending, reload=how.reload, prestart=not is_alone)
+        app = await stack.enter_async_context(served)
         from trysquare.asgi import http_options
         from trysquare.server import HttpOptions
         from trysquare.server import serve_http as serve_over_http
@@ -285,27 +251,30 @@ async def serve_http(loaded: Loaded, own: Toolset | None, *, how: Serving) -> No
 
 @asynccontextmanager
 async def open_served(
-    loaded: Loaded, own: Toolset | None, *, reload: bool, prestart: bool = True
+    loaded: Loaded, own: Toolset | None, ending: Ending, *, reload: bool, prestart: bool = True
 ) -> AsyncGenerator[App]:
     """The tools to serve, with traces of their calls. What serves them loads while the processes of a gateway start."""
     settings = loaded.settings
     async with AsyncExitStack() as stack:
-        if reload and own is None and settings.tools:
-            from trysquare.providers import setting_location
-            from trysquare.reload import open_reloading
+        with ending.cancels():
+            if reload and own is None and settings.tools:
+                from trysquare.providers import setting_location
+                from trysquare.reload import open_reloading
 
-            logging.getLogger("trysquare.reload").setLevel(logging.INFO)
-            where = setting_location("tools", loaded.origins)
-            url = settings.openapi_url
-            opening = open_reloading(settings.tools, project=settings.project, where=where, openapi_url=url)
-            own, settings = await stack.enter_async_context(opening), settings.model_copy(update={"tools": ()})
-        app = await stack.enter_async_context(open_app(settings, origins=loaded.origins, own=own, prestart=prestart))
-        from trysquare.middleware.tracing import tracing
+                logging.getLogger("trysquare.reload").setLevel(logging.INFO)
+                where = setting_location("tools", loaded.origins)
+                url = settings.openapi_url
+                opening = open_reloading(settings.tools, project=settings.project, where=where, openapi_url=url)
+                own, settings = await stack.enter_async_context(opening), settings.model_copy(update={"tools": ()})
+            app = await stack.enter_async_context(
+                open_app(settings, origins=loaded.origins, own=own, prestart=prestart)
+            )
+            from trysquare.middleware.tracing import tracing
 
-        if not app.plain.tools():
-            logger.warning("No tools to serve; name some: trysquare serve server.py")
-        with tracing():
-            yield app
+            if not app.plain.tools():
+                logger.warning("No tools to serve; name some: trysquare serve server.py")
+            with tracing():
+                yield app
 
 
 def _print_waiting(app: App) -> None:

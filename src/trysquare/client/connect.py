@@ -50,6 +50,8 @@ class Target:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     label: str = ""
     """What errors call it, where that is not its command or address."""
+    shows_errors: bool = False
+    """Whether its stderr is shown: the log of one's own file says what an incident was."""
     project: str | Path | None = None
     """Directory whose settings tools in memory are served with; without it, with the defaults."""
 
@@ -83,6 +85,7 @@ class Target:
             sharing="caller",
             is_attributed=False,
             keeps_progress=True,
+            shows_errors=self.shows_errors,
         )
 
 
@@ -100,7 +103,7 @@ def target_of(
     if isinstance(server, (str, Path)):
         # Served by the command, so that a file needs no `run()` and has every middleware.
         command = (sys.executable, "-m", "trysquare", "serve", str(server), "--log-level", "WARNING")
-        return Target(command=command, env=env or {}, cwd=cwd, label=str(server))
+        return Target(command=command, env=env or {}, cwd=cwd, label=str(server), shows_errors=True)
     if isinstance(server, Tool):
         return Target(tools=StaticToolset([server]), project=project)
     return Target(tools=server.toolset() if isinstance(server, Tools) else server, project=project)

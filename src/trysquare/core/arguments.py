@@ -25,8 +25,8 @@ T = TypeVar("T")
 class DrainableRegistry(Generic[T]):
     """Values by name, in the order in which they were added."""
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    def __init__(self, kind: str, advice: str = "another name with name=…") -> None:
+        self._kind, self._advice = kind, advice
         self._things: dict[str, T] = {}
         # A plain lock: decorators run while modules are imported, where no event loop exists to hold an asyncio lock.
         self._lock = threading.Lock()
@@ -35,9 +35,7 @@ class DrainableRegistry(Generic[T]):
         """Add a value under a name that is still free."""
         with self._lock:
             if name in self._things:
-                raise DeclarationError(
-                    f"{self._kind} `{name}` is declared twice. Give one of the two another name with name=…"
-                )
+                raise DeclarationError(f"{self._kind} `{name}` is declared twice. Give one of the two {self._advice}")
             self._things[name] = thing
 
     def all(self) -> dict[str, T]:

@@ -7,7 +7,7 @@ import logging
 import os
 import secrets
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from trysquare.core.content import ResourceContents
@@ -21,6 +21,7 @@ from trysquare.core.errors import (
 )
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.output import refreshed
+from trysquare.core.prompts import PROMPTS_SCOPE, Prompt, PromptMessage
 from trysquare.core.redaction import SecretTexts
 from trysquare.core.resources import RESOURCES_SCOPE, Resource
 from trysquare.core.result import Result
@@ -85,6 +86,13 @@ class DirectCalls:
         found = get_resource(self._toolset, uri, context.principal)
         return await guard_crash(f"Resource {_display_name(uri)}", found.read(uri, {}, context))
 
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str], context: CallContext
+    ) -> Sequence[PromptMessage]:
+        """Render a prompt, as far as the principal may."""
+        found = get_prompt(self._toolset, name, context.principal)
+        return await guard_crash(f"Prompt {_display_name(name)}", found.render(dict(arguments), context))
+
 
 def direct_calls(toolset: Toolset) -> FastCall:
     """Calls of a toolset's tools by prompts and other tools: `CallContext(direct=direct_calls(toolset))`."""
@@ -102,6 +110,21 @@ def get_resource(toolset: Toolset, uri: str, principal: Principal) -> Resource:
             instruction="Use an address from the list of resources, or one of the form of a template.",
         )
     return resource
+
+
+def get_prompt(toolset: Toolset, name: str, principal: Principal) -> Prompt:
+    """The prompt of that name, or an error that names the nearest ones."""
+    prompt = toolset.find_prompt(name) if principal.may_use(PROMPTS_SCOPE) else None
+    if prompt is not None:
+        return prompt
+    visible = toolset.prompts() if principal.may_use(PROMPTS_SCOPE) else ()
+    hint = _did_you_mean(name, (known.name for known in visible))
+    raise NotFound(f"Unknown prompt `{_display_name(name)}`.{hint}", code=ErrorCode.PROMPT_NOT_FOUND)
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    close = closest_names(name, known, count=3)
+    return f" Did you mean {' or '.join(f'`{near}`' for near in close)}?" if close else ""
 
 
 async def guard_crash(what: str, work: Awaitable[T], *, arguments: Any = None) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine, Hashable, Iterable
 from typing import Any, TypeVar
 
@@ -95,34 +96,37 @@ class TimeoutScheduler:
 
     def schedule(self, key: Hashable, seconds: float, callback: Callable[[], object]) -> None:
         """Call `callback` after so many seconds, unless the key is cancelled or scheduled anew before."""
-        loop = asyncio.get_running_loop()
-        due = loop.time() + seconds
+        # The loop is not asked for until a timer is needed: on Python 3.11 that is a system call.
+        due = time.monotonic() + seconds
         self._scheduled[key] = (due, callback)
         if self._timer is None:
-            self._arm(due, loop)
+            self._arm(due)
         elif due < self._next:
             self._timer.cancel()
-            self._arm(due, loop)
+            self._arm(due)
 
-    def limit(self, seconds: float) -> TimeLimit:
-        """`with timeouts.limit(30):` raises `TimeoutError` where what is awaited inside takes longer."""
-        return TimeLimit(self, seconds)
+    def limit(self, seconds: float, task: asyncio.Task[Any] | None = None) -> TimeLimit:
+        """`with timeouts.limit(30):` raises `TimeoutError` where what is awaited inside takes longer.
+
+        Who knows the task that runs names it: to find it out costs a system call on Python 3.11.
+        """
+        return TimeLimit(self, seconds, task)
 
     def cancel(self, key: Hashable) -> None:
         """Drop the timeout of a key, if there is one."""
         self._scheduled.pop(key, None)
 
-    def _arm(self, due: float, loop: asyncio.AbstractEventLoop) -> None:
-        self._next, self._timer = due, loop.call_at(due, self._fire)
+    def _arm(self, due: float) -> None:
+        self._next = due
+        self._timer = asyncio.get_running_loop().call_later(max(0.0, due - time.monotonic()), self._fire)
 
     def _fire(self) -> None:
         self._timer = None
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        now = time.monotonic()
         keys = [key for key, (due, _) in self._scheduled.items() if due <= now]
         callbacks = [self._scheduled.pop(key)[1] for key in keys]
         if self._scheduled:
-            self._arm(min(due for due, _ in self._scheduled.values()), loop)
+            self._arm(min(due for due, _ in self._scheduled.values()))
         for callback in callbacks:
             callback()
 
@@ -130,15 +134,16 @@ class TimeoutScheduler:
 class TimeLimit:
     """What `asyncio.timeout` does, on the timer of a scheduler: nearly all limits end without a timer of their own."""
 
-    __slots__ = ("_cancelling", "_is_over", "_seconds", "_task", "_timeouts")
+    __slots__ = ("_cancelling", "_given", "_is_over", "_seconds", "_task", "_timeouts")
 
-    def __init__(self, timeouts: TimeoutScheduler, seconds: float) -> None:
+    def __init__(self, timeouts: TimeoutScheduler, seconds: float, task: asyncio.Task[Any] | None) -> None:
         self._timeouts = timeouts
         self._seconds = seconds
+        self._given = task
         self._is_over = False
 
     def __enter__(self) -> None:
-        task = asyncio.current_task()
+        task = self._given or asyncio.current_task()
         if task is None:
             raise RuntimeError("a time limit needs a task")
         self._task, self._cancelling = task, task.cancelling()

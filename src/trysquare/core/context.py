@@ -42,6 +42,7 @@ from trysquare.core.untrusted import block, cleaned_value, folded
 if TYPE_CHECKING:
     from trysquare.core.approvals import Approvals, ConsentProof
     from trysquare.core.content import ResourceContents
+    from trysquare.core.prompts import PromptMessage
     from trysquare.core.result import Result
 
 
@@ -298,6 +299,16 @@ class CallContext:
                 code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
             )
         return await read(uri, self)
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Sequence[PromptMessage]:
+        """Render a prompt of the server, as a client does."""
+        render = getattr(self.direct, "get_prompt", None)
+        if render is None:
+            raise ToolError(
+                f"`{name}` cannot be rendered from here: this context has no `direct` calls.",
+                code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
+            )
+        return await render(name, arguments or {}, self)
 
     @property
     def headers(self) -> Mapping[str, str]:

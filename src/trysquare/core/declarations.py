@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, Unpack, cast, overload
@@ -12,13 +12,17 @@ from trysquare.core.errors import DeclarationError
 from trysquare.core.hints import declaring
 from trysquare.core.lifespan import Lifespans
 from trysquare.core.metadata import Icon, MetadataOptions
+from trysquare.core.mounting import mounted_prompts, mounted_tools
 from trysquare.core.prompts import Complete, Prompt, prompt
+from trysquare.core.requests import OnRequest, RequestMiddleware
 from trysquare.core.resources import ListedExtras, Resource, ResourceTemplate, resource
+from trysquare.core.selection import Selection
 from trysquare.core.tool import Tool, tool
 from trysquare.core.toolset import HttpRoute, ServerInfo, StaticToolset, open_lifespans
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=Callable[[Tool], Tool])
+R = TypeVar("R", bound=OnRequest)
 
 
 class AsgiApplication(Protocol):
@@ -61,9 +65,14 @@ class Tools:
         self.server_info: ServerInfo | None = None if info == ServerInfo() else info
         self._routes: list[HttpRoute] = []
         self._middleware = list(middleware)
+        self._on_request: list[RequestMiddleware] = []
+        self._mounts: list[tuple[Tools, str]] = []
+        self._selection = Selection()
         self._tools: DrainableRegistry[Tool] = DrainableRegistry("Tool")
         self._prompts: DrainableRegistry[Prompt] = DrainableRegistry("Prompt")
-        self._resources: DrainableRegistry[Resource | ResourceTemplate] = DrainableRegistry("Resource")
+        self._resources: DrainableRegistry[Resource | ResourceTemplate] = DrainableRegistry(
+            "Resource", "another address."
+        )
         self._lifespans = Lifespans(self)
         if lifespan is not None:
             self._lifespans.add(lifespan)
@@ -106,6 +115,7 @@ class Tools:
         complete: Complete | None = None,
         examples: tuple[tuple[str, str], ...] = (),
         icons: tuple[Icon, ...] = (),
+        tags: frozenset[str] = frozenset(),
         meta: Mapping[str, Any] | None = None,
     ) -> Callable[[F], F]: ...
 
@@ -131,10 +141,11 @@ class Tools:
         complete: Complete | None = None,
         icons: tuple[Icon, ...] = (),
         annotations: Mapping[str, Any] | None = None,
+        tags: frozenset[str] = frozenset(),
         meta: Mapping[str, Any] | None = None,
     ) -> Callable[[F], F]:
         """Declare a function as a resource, or as a template where the address has parts in braces."""
-        extra = ListedExtras(icons=icons, annotations=annotations or {}, meta=meta or {})
+        extra = ListedExtras(icons=icons, annotations=annotations or {}, tags=frozenset(tags), meta=meta or {})
 
         def remember(declared: F) -> F:
             with declaring(declared):
@@ -180,6 +191,53 @@ class Tools:
         """Put a middleware around every tool of these: a function from a tool to a tool. The first is outermost."""
         self._middleware.append(function)
         return function
+
+    @overload
+    def on_request(self, function: R, /) -> R: ...
+
+    @overload
+    def on_request(self, /, *methods: str) -> Callable[[R], R]: ...
+
+    def on_request(self, /, *methods: Any) -> Any:
+        """Put a function around the requests of clients: all of them, or those of methods such as `resources/read`.
+
+        `async def audit(request: McpRequest, proceed: Proceed)` returns the result of `await proceed()`, changed or
+        not, or raises a `ToolError`. The first is outermost. Calls in this process do not pass: a limit that must hold
+        for every call of a tool is a `middleware`.
+        """
+        functions = [each for each in methods if callable(each)]
+        names = frozenset[str](each for each in methods if isinstance(each, str))
+
+        def remember(declared: R) -> R:
+            self._on_request.append(RequestMiddleware(function=declared, methods=names))
+            return declared
+
+        return remember(cast(OnRequest, functions[0])) if functions else remember
+
+    def mount(self, other: Tools, prefix: str = "") -> None:
+        """Add what another `Tools` declares: its tools and prompts with a prefix, its resources as they are.
+
+        Whatever it declares later belongs to it as well, and so do its middleware, lifespans and routes.
+        """
+        if other.has_mounted(self):
+            raise DeclarationError("These tools cannot be mounted in themselves.")
+        self._mounts.append((other, prefix))
+
+    def has_mounted(self, other: Tools) -> bool:
+        """Whether these are the other ones, or have them mounted at any depth."""
+        return other is self or any(inner.has_mounted(other) for inner, _ in self._mounts)
+
+    def disable(self, *names: str, tags: Iterable[str] = ()) -> None:
+        """Take tools and prompts by name, resources by address, or any of them by tag, out of the toolset.
+
+        What is disabled is neither listed nor callable. Of several rules the last counts. A server that runs already
+        keeps its tools; a `DynamicToolset` changes them.
+        """
+        self._selection.add(names, tags, enabled=False)
+
+    def enable(self, *names: str, tags: Iterable[str] = (), only: bool = False) -> None:
+        """Bring back what is disabled; with `only`, everything else is disabled."""
+        self._selection.add(names, tags, enabled=True, only=only)
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[StaticToolset]:
@@ -227,24 +285,39 @@ class Tools:
 
     def toolset(self) -> StaticToolset:
         """All that was declared, as a toolset. Can be asked again; nothing is used up."""
-        return self._toolset_of(self._tools.all(), self._prompts.all(), self._resources.all())
+        mounted = [(other.toolset(), prefix) for other, prefix in self._mounts]
+        return self._toolset_of(self._tools.all(), self._prompts.all(), self._resources.all(), mounted)
 
     def collect(self) -> StaticToolset:
         """All that was declared since the last time, once: what is collected is not collected again."""
-        return self._toolset_of(self._tools.take(), self._prompts.take(), self._resources.take())
+        mounted = [(other.collect(), prefix) for other, prefix in self._mounts]
+        return self._toolset_of(self._tools.take(), self._prompts.take(), self._resources.take(), mounted)
 
     def _toolset_of(
-        self, tools: dict[str, Tool], prompts: dict[str, Prompt], resources: dict[str, Resource | ResourceTemplate]
+        self,
+        tools: dict[str, Tool],
+        prompts: dict[str, Prompt],
+        resources: dict[str, Resource | ResourceTemplate],
+        mounted: Sequence[tuple[StaticToolset, str]],
     ) -> StaticToolset:
-        return StaticToolset(
-            map(self._with_middleware, tools.values()),
-            prompts=prompts.values(),
-            resources=(made for made in resources.values() if isinstance(made, Resource)),
-            templates=(made for made in resources.values() if isinstance(made, ResourceTemplate)),
+        inner = [each for toolset, prefix in mounted for each in mounted_tools(toolset, prefix)]
+        own = StaticToolset(
+            map(self._with_middleware, (*tools.values(), *inner)),
+            prompts=(*prompts.values(), *(each for part, prefix in mounted for each in mounted_prompts(part, prefix))),
+            resources=(
+                *(made for made in resources.values() if isinstance(made, Resource)),
+                *(each for part, _ in mounted for each in part.resources()),
+            ),
+            templates=(
+                *(made for made in resources.values() if isinstance(made, ResourceTemplate)),
+                *(each for part, _ in mounted for each in part.templates()),
+            ),
             server_info=self.server_info,
-            lifespans=self._lifespans,
-            routes=self._routes,
+            lifespans=(self._lifespans, *(each for part, _ in mounted for each in part.lifespans)),
+            routes=(*self._routes, *(route for part, _ in mounted for route in part.routes)),
+            request_middleware=(*self._on_request, *(each for part, _ in mounted for each in part.request_middleware)),
         )
+        return self._selection.of(own)
 
     def _with_middleware(self, made: Tool) -> Tool:
         for wrap in reversed(self._middleware):

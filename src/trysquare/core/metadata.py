@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypedDict
+from functools import cache
+from typing import Any, Literal, TypeAlias, TypedDict, Union, get_args, get_origin, get_type_hints
 
+from trysquare.core.errors import DeclarationError
 from trysquare.core.json import JsonObject
+from trysquare.core.text import closest_names, truncated_repr
 
 UNPREFIXED = "trysquare/unprefixed_name"
 """The key of `meta` with a tool's name without prefix, which descriptions use."""
@@ -143,3 +147,52 @@ class MetadataOptions(TypedDict, total=False):
     tags: frozenset[str]
     icons: tuple[Icon, ...]
     meta: Mapping[str, Any]
+
+
+def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a declaration, with collections as the fields have them. Refuses unknown ones and wrong types."""
+    known = _option_types()
+    checked: dict[str, Any] = {}
+    for name, given in options.items():
+        if name not in known:
+            near = closest_names(name, ("name", "title", "description", *known))
+            hint = f" Did you mean `{near[0]}`?" if near else ""
+            raise DeclarationError(f"There is no option `{name}`.{hint}")
+        kinds, choices = known[name]
+        value = _as_held(given, kinds)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise DeclarationError(f"`{name}` cannot be {truncated_repr(value)}: it takes {_kinds(kinds)}.")
+        if choices and value not in choices:
+            raise DeclarationError(f"`{name}` cannot be {value!r}: it is one of {', '.join(map(repr, choices))}.")
+        checked[name] = value
+    for name in ("timeout", "result_limit"):
+        if (limit := checked.get(name)) is not None and limit <= 0:
+            raise DeclarationError(f"`{name}` cannot be {limit}: it is more than 0, or None for no limit.")
+    return checked
+
+
+def _as_held(given: Any, kinds: tuple[type[Any], ...]) -> Any:
+    """A collection as the one that the field has."""
+    held: Any = next((kind for kind in kinds if kind in (tuple, frozenset)), None)
+    return held(given) if held is not None and isinstance(given, (list, set, frozenset, tuple)) else given
+
+
+@cache
+def _option_types() -> Mapping[str, tuple[tuple[type[Any], ...], tuple[Any, ...]]]:
+    """The types of each option, and its values where only some are valid."""
+    return {name: _types(hint) for name, hint in get_type_hints(MetadataOptions).items()}
+
+
+def _types(hint: Any) -> tuple[tuple[type[Any], ...], tuple[Any, ...]]:
+    origin = get_origin(hint)
+    if origin is Literal:
+        return (str,), get_args(hint)
+    members = get_args(hint) if origin in (Union, types.UnionType) else (hint,)
+    kinds = tuple(get_origin(member) or member for member in members)
+    return (*kinds, int) if float in kinds else kinds, ()
+
+
+def _kinds(kinds: tuple[type[Any], ...]) -> str:
+    names = {type(None): "None", float: "a number", bool: "True or False", str: "a text", int: "an integer"}
+    shown = [names.get(kind, f"a {kind.__name__}") for kind in kinds if kind is not int or float not in kinds]
+    return " or ".join(shown)

@@ -27,7 +27,7 @@ from typing import (
     is_typeddict,
 )
 
-from pydantic import PydanticUserError, TypeAdapter
+from pydantic import PydanticUserError, TypeAdapter, WithJsonSchema
 from pydantic.errors import PydanticSchemaGenerationError
 
 from trysquare.core.content import BLOCKS, Content, Text, content_of
@@ -120,8 +120,12 @@ class Output:
 def as_result(name: str, returned: Any, output: Output) -> Result[Any]:
     """What a function returned, as a result: pictures and files as content, the value checked against its type."""
     result = cast(Result[Any], returned) if isinstance(returned, Result) else Result(success=True, value=returned)
-    if not result.success or result.raw is not None or result.relayed is not None or result.structured is not None:
+    if not result.success or result.raw is not None or result.relayed is not None:
         return result
+    if result.structured is not None:
+        is_checked = result.structured_for is not None or output.schema is None
+        fits = is_checked or output.validator.fits(result.structured)
+        return result if fits else _misfit(name, result, output, result.structured)
     items = _items(result.value)
     if items is not None:
         return _shown(name, result, items, output)
@@ -139,6 +143,9 @@ def as_result(name: str, returned: Any, output: Output) -> Result[Any]:
     read = _read_as(output, result.value)
     if read is not None and output.validator.fits(again := output.structured(read, [])):
         return replace(result, value=read, structured=again, structured_for=read)
+    finite = _with_nulls(structured)
+    if finite != structured and output.validator.fits(finite):
+        return replace(result, structured=finite, content=(*blocks, *result.content))
     return _misfit(name, replace(result, content=(*blocks, *result.content)), output, structured)
 
 
@@ -175,12 +182,29 @@ def _misfit(name: str, result: Result[Any], output: Output, structured: JsonObje
     where = "".join(f" (at {'.'.join(map(str, problem.path))})" for problem in problems[:1] if problem.path)
     logger.warning("%s returned a value that does not fit its return annotation%s", name, where)
     shown = result.to_text()
+    # A client reads the text, a person the log: what to change is for the author.
+    wrong = "the tool's return annotation is wrong"
+    if _with_nulls(structured) != structured:
+        wrong = (
+            "the tool returned NaN or infinity, which JSON does not have: annotate `float | None` for a null instead"
+        )
     return Result.failure(
         f"`{name}` ran, but what it returned does not fit its return annotation{where}: {truncate(shown, 2_000)}",
         "invalid_result",
-        instruction="Do not repeat the call: it has run. Use the value above, and tell the user that the tool's return"
-        " annotation is wrong.",
+        instruction=f"Do not repeat the call: it has run. Use the value above, and tell the user that {wrong}.",
     )
+
+
+_NOT_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
+
+
+def _with_nulls(plain: Any) -> Any:
+    """JSON with null in place of what stands for a number that JSON does not have."""
+    if isinstance(plain, dict):
+        return {name: _with_nulls(part) for name, part in cast(JsonObject, plain).items()}
+    if isinstance(plain, list):
+        return [_with_nulls(part) for part in cast(list[Any], plain)]
+    return None if isinstance(plain, str) and plain in _NOT_FINITE else plain
 
 
 def _items(value: Any) -> list[Any] | None:
@@ -227,11 +251,16 @@ def _as_block(item: Any, inner: list[Content]) -> Content:
 
 
 def _plain(annotation: Any) -> Any:
-    """The type of the value: without `Result[…]`, `Annotated`, names of types and what is awaited."""
+    """The type of the value: without `Result[…]`, `Annotated`, names of types and what is awaited.
+
+    An `Annotated` with a schema of the author's own stays.
+    """
     while True:
         origin = get_origin(annotation)
         if (named := getattr(annotation, "__value__", None)) is not None and not isinstance(annotation, type):
             annotation = named
+        elif origin is Annotated and any(isinstance(part, WithJsonSchema) for part in get_args(annotation)[1:]):
+            return annotation
         elif origin in (Result, Annotated, Required, NotRequired, collections.abc.Awaitable, collections.abc.Coroutine):
             annotation = get_args(annotation)[-1 if origin is collections.abc.Coroutine else 0]
         else:
@@ -256,7 +285,8 @@ def _schema_of(annotation: Any) -> JsonObject | None:
     if is_typeddict(origin):
         return _typed_dict(annotation)
     if origin is Annotated:
-        return _schema_of(members[0])
+        own = next((part.json_schema for part in members[1:] if isinstance(part, WithJsonSchema)), None)
+        return own or _schema_of(members[0])
     if (known := _pydantic_schema(annotation)) is not None:
         return known
     if origin in _STREAMS and members:

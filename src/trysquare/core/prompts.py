@@ -20,6 +20,9 @@ from trysquare.core.result import Result
 from trysquare.core.signature import Signature, inspect_signature
 from trysquare.core.tool import function_runner
 
+PROMPTS_SCOPE = "prompts"
+"""The scope that a scoped token needs for prompts, which belong to no toolset."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PromptArgument:
@@ -58,6 +61,8 @@ class Prompt:
     examples: tuple[tuple[str, str], ...] = ()
     """Invocations and what each shows: `("@guide lang/python", "the Python guidelines")`."""
     icons: tuple[Icon, ...] = ()
+    tags: frozenset[str] = frozenset()
+    """Words to choose by, as a tool has them."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -70,6 +75,7 @@ def prompt(
     complete: Complete | None = None,
     examples: tuple[tuple[str, str], ...] = (),
     icons: tuple[Icon, ...] = (),
+    tags: frozenset[str] = frozenset(),
     meta: Mapping[str, Any] | None = None,
     values: ValueSources | None = None,
 ) -> Prompt:
@@ -97,6 +103,7 @@ def prompt(
         complete=complete,
         examples=examples,
         icons=icons,
+        tags=frozenset(tags),
         meta=meta or {},
     )
 

@@ -56,6 +56,8 @@ class ListedExtras:
     icons: tuple[Icon, ...] = ()
     annotations: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """For whom it is and how important: `{"audience": ["user"], "priority": 0.8}`."""
+    tags: frozenset[str] = frozenset()
+    """Words to choose by, as a tool has them."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 

@@ -117,9 +117,13 @@ class Result(Generic[T]):
         next: JsonObject | None = None,
         fields: Mapping[str, Any] | None = None,
         content: tuple[Content, ...] = (),
+        structured: JsonObject | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> Result[V]:
-        """The call did what it was asked to. `meta` is for the program that calls: no model reads it."""
+        """The call did what it was asked to. `meta` is for the program that calls: no model reads it.
+
+        With `structured` the value is only the text that a model reads, and `structured` the structured content.
+        """
         return Result(
             success=True,
             value=value,
@@ -129,6 +133,7 @@ class Result(Generic[T]):
             next=next,
             fields=fields or {},
             content=content,
+            structured=structured,
             meta=meta or {},
         )
 
@@ -231,7 +236,7 @@ def envelope_of(result: Result[Any], blocks: list[Content] | None = None) -> Jso
 def _plain(result: Result[Any], blocks: list[Content] | None) -> Any:
     """The value as JSON. Where it is structured content already, as a whole and without doubt, it is not made again."""
     structured = result.structured
-    if structured is not None and result.page is None:
+    if structured is not None and result.page is None and result.structured_for is not None:
         if "result" not in structured:
             return structured
         if isinstance(result.value, _NO_OBJECTS):

@@ -36,6 +36,7 @@ from trysquare.core.schema.build import (
     without_own_words,
 )
 from trysquare.core.schema.errors import WRAPPER_KEYS, unwrap_arguments, validate_arguments
+from trysquare.core.text import truncated_repr
 
 _PARAMETER = "parameter_"
 
@@ -197,7 +198,7 @@ def inspect_signature(function: Callable[..., Any], values: ValueSources | None 
     injected = plan_injection(function, every, hints, values)
     parameters = {name: each for name, each in every.items() if name not in injected.names()}
     for parameter in every.values():
-        _refuse_unnamed(function, parameter)
+        _refuse_unnamed(function, parameter, hints.get(parameter.name), every)
     if len(parameters) == 1:
         [name] = parameters
         if models := _argument_models(hints.get(name)):
@@ -273,14 +274,18 @@ def _refuse_unbound(function: Any) -> None:
         )
 
 
-def _refuse_unnamed(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
+def _refuse_unnamed(
+    function: Callable[..., Any], parameter: inspect.Parameter, hint: Any, every: Mapping[str, inspect.Parameter]
+) -> None:
     name = function_name(function)
     if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-        stars = "*" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else "**"
-        kind = "list[str]" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else "dict[str, str]"
+        is_list, item = parameter.kind is inspect.Parameter.VAR_POSITIONAL, "str" if hint is None else _type_name(hint)
+        advice = f"Write `{parameter.name}: {f'list[{item}]' if is_list else f'dict[str, {item}]'}` instead."
+        if {each.kind for each in every.values()} == {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+            advice = "If it is the inner function of a decorator, put `@functools.wraps(function)` above it."
         raise DeclarationError(
-            f"`{name}` takes `{stars}{parameter.name}`; a tool needs named parameters, so that its schema is closed. "
-            f"Write `{parameter.name}: {kind}` instead."
+            f"`{name}` takes `{'*' if is_list else '**'}{parameter.name}`; a tool needs named parameters, so that its "
+            f"schema is closed. {advice}"
         )
     if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
         raise DeclarationError(
@@ -304,8 +309,25 @@ def _named_parameters(
         # Without an annotation any JSON value is taken; `trysquare check` asks for a type.
         hint = hints.get(name, Any)
         described_by = _text_in(hint) or described.get(name)
+        _refuse_wrong_default(function, parameter, hint)
         named[name] = Parameter(hint=_without_texts(hint), default=parameter.default, described=described_by)
     return named
+
+
+_PLAIN: Mapping[Any, tuple[type[Any], ...]] = {int: (int,), float: (int, float), str: (str,), bool: (int,)}
+"""Plain types, and the types of their values."""
+
+
+def _refuse_wrong_default(function: Callable[..., Any], parameter: inspect.Parameter, hint: Any) -> None:
+    """Refuse a default that is plainly of another type: a call without the argument would pass it on unchecked."""
+    default = parameter.default
+    expected = _PLAIN.get(hint) if isinstance(hint, type) else None
+    is_plain = isinstance(default, (str, int, float, list, dict, tuple, set))
+    if expected is not None and is_plain and not isinstance(default, expected):
+        raise DeclarationError(
+            f"`{parameter.name}` of `{function_name(function)}` is annotated `{_type_name(hint)}`, and its default is "
+            f"{truncated_repr(default)}. Change one of them."
+        )
 
 
 def _metadata(hint: Any) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from trysquare.core.iterators import (
     gathered_stream,
 )
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import PAGE_READER, MetadataOptions, ToolMetadata
+from trysquare.core.metadata import PAGE_READER, MetadataOptions, ToolMetadata, checked_options
 from trysquare.core.output import Output, as_result
 from trysquare.core.result import Result, jsonable
 from trysquare.core.signature import Arguments, Signature, inspect_signature
@@ -165,7 +165,8 @@ class Tool:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(
-                f"Invalid tool name `{self.name}`. Use 1 to 64 letters, digits, `_`, `-` or `.`: clients refuse others."
+                f"Invalid tool name `{self.name}`. Use 1 to 64 letters from a to z, digits, `_`, `-` or `.`, since "
+                'clients refuse others: `@tools.tool(name="other_name")`.'
             )
         consent, right = self.metadata.consent, self.metadata.right
         # In the call itself: no way to a tool leads around the consent or the right that it needs.
@@ -238,7 +239,7 @@ def tool(
         if final_name == "<lambda>":
             raise DeclarationError('A lambda has no name. Give the tool one: `tools.tool(lambda …, name="add")`.')
         signature = inspect_signature(function, values)
-        metadata = ToolMetadata(**options)
+        metadata = ToolMetadata(**checked_options(options))
         output = Output(signature.returns if metadata.output_schema else Any)
         return Tool(
             name=final_name,

@@ -12,6 +12,7 @@ from trysquare.core.errors import DeclarationError
 from trysquare.core.lifespan import Lifespans
 from trysquare.core.metadata import Icon
 from trysquare.core.prompts import Prompt
+from trysquare.core.requests import RequestMiddleware, request_middleware_of
 from trysquare.core.resources import Resource, ResourceTemplate
 from trysquare.core.tool import Tool
 
@@ -125,11 +126,13 @@ class StaticToolset:
         templates: Iterable[ResourceTemplate] = (),
         server_info: ServerInfo | None = None,
         routes: Iterable[HttpRoute] = (),
-        lifespans: Lifespans | None = None,
+        lifespans: Lifespans | Iterable[Lifespans] = (),
+        request_middleware: Iterable[RequestMiddleware] = (),
     ) -> None:
         self.server_info = server_info
         self.routes = tuple(routes)
-        self.lifespans = () if lifespans is None else (lifespans,)
+        self.lifespans = (lifespans,) if isinstance(lifespans, Lifespans) else tuple(lifespans)
+        self.request_middleware: Sequence[RequestMiddleware] = tuple(request_middleware)
         self._tools = by_name("tool", ((tool.name, tool) for tool in tools))
         self._prompts = by_name("prompt", ((prompt.name, prompt) for prompt in prompts))
         self._resources = by_name("resource", ((resource.uri, resource) for resource in resources))
@@ -196,6 +199,10 @@ class CombinedToolset:
     @property
     def routes(self) -> tuple[HttpRoute, ...]:
         return tuple(route for toolset in self._toolsets for route in routes_of(toolset))
+
+    @property
+    def request_middleware(self) -> Sequence[RequestMiddleware]:
+        return tuple(each for toolset in self._toolsets for each in request_middleware_of(toolset))
 
     def tools(self) -> Sequence[Tool]:
         return tuple(tool for toolset in self._toolsets for tool in toolset.tools())

@@ -178,6 +178,8 @@ class ServerConfig:
     """Whether its questions and log messages name it; not where it is the only server of its caller."""
     keeps_progress: bool = False
     """Whether every progress report is relayed; otherwise of those that come together, the last."""
+    shows_errors: bool = False
+    """Whether what the server writes to stderr is written to ours: it is the user's own file."""
 
     @property
     def attribution(self) -> str:

@@ -10,11 +10,11 @@ from typing import Any, Protocol, TypeVar, Unpack, runtime_checkable
 
 from trysquare.core.errors import DeclarationError
 from trysquare.core.metadata import MetadataOptions
+from trysquare.core.prefix import prefix_name
 from trysquare.core.schema.describe import schema_markdown
 from trysquare.core.tool import Tool, tool
 from trysquare.core.toolset import DynamicToolset
 from trysquare.middleware.observability import log_calls
-from trysquare.middleware.prefix import prefix_name
 
 PREFIX_VARIABLE = "MCP_TOOL_PREFIX"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
 import msgspec
@@ -127,7 +127,7 @@ def prompt_to_wire(prompt: Prompt, describe: Callable[[Prompt], str]) -> JsonObj
     wire["description"] = describe(prompt)
     if prompt.arguments:
         wire["arguments"] = [_argument_to_wire(argument) for argument in prompt.arguments]
-    return {**wire, **_extras(prompt.icons, prompt.meta)}
+    return {**wire, **_extras(prompt.icons, _tagged(prompt.tags, prompt.meta))}
 
 
 def messages_to_wire(prompt: Prompt, messages: Sequence[PromptMessage]) -> JsonObject:
@@ -228,7 +228,7 @@ def _describe(item: Resource | ResourceTemplate) -> JsonObject:
     optional = {"title": item.title, "description": item.description, "mimeType": item.mime_type}
     given = {key: value for key, value in optional.items() if value is not None}
     annotations: JsonObject = {"annotations": dict(item.extra.annotations)} if item.extra.annotations else {}
-    return {**given, **annotations, **_extras(item.extra.icons, item.extra.meta)}
+    return {**given, **annotations, **_extras(item.extra.icons, _tagged(item.extra.tags, item.extra.meta))}
 
 
 def _extras(icons: Sequence[Icon], meta: Mapping[str, Any]) -> JsonObject:
@@ -285,9 +285,12 @@ def _meta(metadata: ToolMetadata) -> JsonObject:
         meta[VERSION_KEY] = metadata.version
     if metadata.deprecated is not None:
         meta[DEPRECATED_KEY] = metadata.deprecated
-    if metadata.tags:
-        meta[TAGS_KEY] = sorted(metadata.tags)
-    return meta
+    return _tagged(metadata.tags, meta)
+
+
+def _tagged(tags: Collection[str], meta: Mapping[str, Any]) -> JsonObject:
+    """The metadata of an entry, and its tags."""
+    return {**meta, TAGS_KEY: sorted(tags)} if tags else dict(meta)
 
 
 _CALLERS_FAULT: Final = frozenset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from trysquare.core.cache import Handles, MemoryHandles
 from trysquare.core.context import FastCall, Principal, local_principal
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.metadata import Icon
+from trysquare.core.requests import RequestMiddleware, request_middleware_of
 from trysquare.core.toolset import ServerInfo, Toolset, server_info_of
 from trysquare.settings import Settings
 
@@ -55,6 +56,8 @@ class ServeOptions:
     The toolset of an app has its own."""
     principal: Principal = field(default_factory=local_principal)
     """Who calls where no token says it: the user of this operating system."""
+    request_middleware: Callable[[], Sequence[RequestMiddleware]] | None = None
+    """What stands around requests, outermost first; None for that of the toolset."""
     skills: bool = False
     """Whether resources that open a skill are offered as skills too (SEP-2640)."""
 
@@ -69,6 +72,10 @@ class ServeOptions:
             website=self.website or own.website,
             icons=self.icons or own.icons,
         )
+
+    def around_requests(self, toolset: Toolset) -> Callable[[], Sequence[RequestMiddleware]]:
+        """Returns what stands around requests now: a source that is reloaded may change it."""
+        return self.request_middleware or (lambda: request_middleware_of(toolset))
 
     def __post_init__(self) -> None:
         for key in self.state_keys:

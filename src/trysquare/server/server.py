@@ -48,6 +48,7 @@ from trysquare.server.handlers.base import Handler
 from trysquare.server.handlers.prompts import PromptHandlers
 from trysquare.server.handlers.resources import ResourceHandlers, SkillHandlers
 from trysquare.server.handlers.tools import ToolHandlers
+from trysquare.server.middleware import answer_through, require_methods
 from trysquare.server.notifications import NotificationHub
 from trysquare.server.options import ServeOptions
 
@@ -96,6 +97,8 @@ class McpServer:
         self.tools = ToolHandlers(toolset, self.options, self._stamp)
         self._routes = self._table(toolset)
         self._no_params = decoder_of(Params).decode
+        self._middleware = self.options.around_requests(toolset)
+        require_methods(self._middleware(), tuple(CLIENT_REQUESTS))
 
     def _table(self, toolset: Toolset) -> dict[str, Route]:
         prompts = PromptHandlers(toolset, self.options)
@@ -172,6 +175,10 @@ class McpServer:
         return Reply(encode_error(error, request.id), error.code)
 
     async def _answer(self, route: Route, request: Request) -> bytes:
+        middleware = [each for each in self._middleware() if each.applies_to(request.method)]
+        if middleware:
+            result = await answer_through(middleware, route.handler, request)
+            return encode_result(request.id, self._finished(result, route, request, is_shared=False))
         if not route.is_cached:
             return encode_result(request.id, self._finished(await route.handler(request), route, request))
         cache, key = self.hub.cache, _cache_key(request)
@@ -181,8 +188,13 @@ class McpServer:
             self.hub.store(cache, key, encoded)
         return encode_result(request.id, encoded)
 
-    def _finished(self, result: JsonObject | bytes, route: Route, request: Request) -> JsonObject | bytes:
-        """The result with what its protocol version has in every one, and without what it does not have."""
+    def _finished(
+        self, result: JsonObject | bytes, route: Route, request: Request, *, is_shared: bool = True
+    ) -> JsonObject | bytes:
+        """The result with what its protocol version has in every one, and without what it does not have.
+
+        Unless `is_shared`, nobody but its client may cache it.
+        """
         if type(result) is bytes:
             return result
         assert isinstance(result, dict)
@@ -193,7 +205,7 @@ class McpServer:
         if result["resultType"] == "input_required":
             result["requestState"] = self._seal.seal(result["requestState"], _bound(request))
         elif route.method.cached is not None:
-            is_private = route.method.cached == "private" or request.is_authenticated
+            is_private = route.method.cached == "private" or request.is_authenticated or not is_shared
             result["ttlMs"] = 0 if request.method == "resources/read" else self.options.list_ttl_ms
             result["cacheScope"] = "private" if is_private else "public"
         result["_meta"] = {**result["_meta"], **self._stamp} if "_meta" in result else self._stamp

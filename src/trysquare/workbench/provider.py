@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError, ToolError
+from trysquare.core.prefix import final_name, prefix_name
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, StaticToolset, Toolset
-from trysquare.middleware.prefix import final_name, prefix_name
 from trysquare.processes.supervisor import ProcessSupervisor, supervise
 from trysquare.workbench.context import WorkspaceContext
 from trysquare.workbench.git import git_folders, repository_paths

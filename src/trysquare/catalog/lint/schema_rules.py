@@ -88,9 +88,23 @@ def closed_schema(tool: Tool, options: LintOptions) -> Iterator[str]:
         yield "The schema is open: a misspelt argument would be dropped in silence."
 
 
-@rule("error", each_field, "Say what it is and which values are valid: Field(description=…), or a line under `Args:`.")
+def _each_undescribed(toolset: Toolset) -> Iterator[tuple[str, str | None, Node]]:
+    """Fields, but for those that the description of their tool names: "Greet a person by name" says what `name` is."""
+    for tool in toolset.tools():
+        said = set(split_words(tool.description))
+        for node in fields(tool.input_schema):
+            words = split_words(node.path)
+            if node.path.lower() in _VAGUE or not words or not said.issuperset(words):
+                yield tool.name, node.path, node
+
+
+@rule(
+    "error",
+    _each_undescribed,
+    "Say what it is and which values are valid: Field(description=…), or a line under `Args:`.",
+)
 def field_described(node: Node, options: LintOptions) -> Iterator[str]:
-    """Every field says what it is, at any depth."""
+    """Every field says what it is, at any depth, unless the tool's description names it."""
     if not node.text("description"):
         yield "The field has no description."
 

@@ -102,7 +102,12 @@ def says_more_than_name(tool: Tool, options: LintOptions) -> Iterator[str]:
         yield "The description only repeats the tool's name."
 
 
-@rule("advice", each_tool, 'Declare it with use_when="…".')
+def _each_of_several(toolset: Toolset) -> Iterator[tuple[str, str | None, Tool]]:
+    """Every tool, where a model has more than one to choose from."""
+    return each_tool(toolset) if len(toolset.tools()) > 1 else iter(())
+
+
+@rule("advice", _each_of_several, 'Declare it with use_when="…".')
 def says_when(tool: Tool, options: LintOptions) -> Iterator[str]:
     """A tool says when to choose it, or which words call for it."""
     text = read_authored(tool.description).description

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from trysquare.core.json import JsonObject
 from trysquare.debug.adapters import base
 from trysquare.debug.dap.debugger import DapDebugger
-from trysquare.debug.debugger import Event, Exited, Frame, Listener, Output
+from trysquare.debug.debugger import Event, Exited, Frame, Listener, Output, Variable
 from trysquare.debug.expressions import ExpressionRules
 from trysquare.debug.sessions.launch import AttachSpec, LaunchedProgram, LaunchEnvironment, LaunchSpec, SessionSpec
 
 _EXITED = re.compile(r"Process \d+ has exited with status (-?\d+)")
+_SLICE = re.compile(r"(?:(?:\[\]|map\[)[\w./*\[\] {}]+ )?len: (?P<count>\d+)(?:, cap: \d+)?, (?P<items>\[|nil)")
 _OWN_OUTPUT = ("Detaching", "Type 'dlv help' for list of commands.")
 PACKAGE = base.AdapterPackage(
     name="delve", programs=("dlv",), install=base.debian("delve golang-go"), version=("version",)
@@ -47,6 +49,18 @@ class GoDebugger(DapDebugger):
     async def stack(self, thread: int, *, start: int = 0, count: int = 0) -> tuple[list[Frame], int]:
         frames, _ = await super().stack(thread)
         return frames[start : start + count] if count else frames[start:], len(frames)
+
+    async def readable(self, variable: Variable, frame: int | None = None) -> Variable:
+        """The value without its type, unless it is a pointer, and without the capacity of a slice."""
+        value = variable.value
+        is_pointer = (variable.type or "").startswith("*")
+        if variable.type and not is_pointer and value.startswith(f"{variable.type} "):
+            value = value[len(variable.type) + 1 :]
+        return replace(variable, value=_SLICE.sub(_without_capacity, value))
+
+
+def _without_capacity(found: re.Match[str]) -> str:
+    return "nil" if found["items"] == "nil" else "["
 
 
 async def _begin(arguments: JsonObject, spec: SessionSpec, environment: LaunchEnvironment) -> LaunchedProgram:

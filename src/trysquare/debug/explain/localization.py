@@ -131,7 +131,9 @@ class Localization:
         proof = first.proof
         if proof is not None and not int(proof["breaks"]):
             rivals = sum(each.proof is not None and not int(each.proof["breaks"]) for each in others)
-            return "high" if not rivals else "fair: changes of other lines make it pass too"
+            if rivals:
+                return "fair: changes of other lines make it pass too"
+            return "high" if int(proof["checked"]) else "fair: no passing test reaches the changed line"
         if not others or first.score - others[0].score > 0.15:
             return "fair"
         return "low: the first lines differ little"

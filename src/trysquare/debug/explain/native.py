@@ -24,7 +24,7 @@ from trysquare.debug.explain.native_trace import (
 )
 from trysquare.debug.explain.provenance import Origin
 from trysquare.debug.explain.recording import Cost
-from trysquare.debug.explain.suites import node
+from trysquare.debug.explain.suites import cargo, go, node
 from trysquare.debug.explain.suites.suite import CommandRunner, Suite, explain_suite
 from trysquare.debug.sessions.launch import LaunchSpec, Target
 from trysquare.debug.sessions.manager import DebugSessionRegistry
@@ -32,7 +32,7 @@ from trysquare.debug.sessions.session import DebugSession
 from trysquare.debug.sources import Sources
 from trysquare.processes.supervisor import ProcessSupervisor
 
-_SUITES: tuple[Callable[[Target, Path], Suite | None], ...] = (node.find_suite,)
+_SUITES: tuple[Callable[[Target, Path], Suite | None], ...] = (node.find_suite, go.find_suite, cargo.find_suite)
 _MAX_STEPS = 14
 _SIGNAL = re.compile(r"SIG[A-Z]+|EXC_\w+")
 _ASSERTION = re.compile(r"[^\n]*Assertion [^\n]*failed[^\n]*|[^\n]*panicked at[^\n]*(?:\n[^\n]*)?")
@@ -50,10 +50,10 @@ async def explain_target(
             explained, target, root, supervisor, budget=budget, changes=changes, git=git, regression=regression
         )
     registry = sessions or DebugSessionRegistry(supervisor, ADAPTERS)
-    if (suite := find_suite(target, root)) is not None:
-        runner = CommandRunner(supervisor=supervisor, timeout=timeout, chosen=registry.chosen)
-        return await explain_suite(suite, root, runner, budget=budget, git=git)
     try:
+        if (suite := find_suite(target, root)) is not None:
+            runner = CommandRunner(supervisor=supervisor, sessions=registry, timeout=timeout, principal=principal)
+            return await explain_suite(suite, root, runner, budget=budget, git=git)
         return await _explain_native(target, root, registry, principal=principal, timeout=timeout)
     finally:
         if sessions is None:

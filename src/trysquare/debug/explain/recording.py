@@ -24,7 +24,7 @@ from trysquare.processes.pipes import PipeReader
 from trysquare.processes.supervisor import ChildProcess, Command, ProcessSupervisor
 
 TIMEOUT = 60.0
-_TAIL = 64_000
+TAIL = 64_000
 """Bytes of the output to keep: enough for the message of a crash and the stacks of all threads after it."""
 _SHOWN = 2000
 _REPORT_SECONDS = 5.0
@@ -120,7 +120,7 @@ async def record_run(
             return Run(found={}, outcome="exited", exit_code=status, output=output)
         return _run_without_report(status, output, finished=finished, timeout=timeout)
     if problem := found.get("problem"):
-        instruction = "Install what is missing, or set `runtime_path`."
+        instruction = "Install what is missing, or give another Python with runtime_path (--python)."
         raise _error(f"The target could not be run: {problem}.", instruction, output)
     cost = Cost(
         lines=int(found["lines"]), seconds=float(found["seconds"]), spent=float(found["spent"]),
@@ -153,15 +153,16 @@ def _start(
         raise ToolError(
             f"`{target.python}` failed to start: {error.strerror}.",
             code=ErrorCode.SESSION_START_FAILED,
-            instruction="Check `workspace_root` and `runtime_path`.",
+            instruction="Check workspace_root (--project) and runtime_path (--python).",
         ) from None
 
 
 class OutputTail:
     """The last bytes of a program's output; bounded, since a program may write without end."""
 
-    def __init__(self, child: ChildProcess) -> None:
+    def __init__(self, child: ChildProcess, *, limit: int = TAIL) -> None:
         self._bytes = bytearray()
+        self._limit = limit
         for descriptor in (child.stdout, child.stderr):
             PipeReader(descriptor, self._receive).start()
 
@@ -170,8 +171,8 @@ class OutputTail:
 
     def _receive(self, chunk: bytes) -> None:
         self._bytes += chunk
-        if len(self._bytes) > 2 * _TAIL:
-            del self._bytes[:-_TAIL]
+        if len(self._bytes) > 2 * self._limit:
+            del self._bytes[: -self._limit]
 
 
 def _run_without_report(status: int | None, output: str, *, finished: bool, timeout: float) -> Run:

@@ -331,5 +331,5 @@ def _is_code(statement: Statement) -> bool:
     if isinstance(node, _NO_CODE) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
         return False
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return any(True for _ in statement.parts())
+        return not node.name.startswith("test") and any(True for _ in statement.parts())
     return not isinstance(node, ast.Try)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, cast
 
+from trysquare.debug.recorder.hooks import SUSPENDABLE
 from trysquare.debug.recorder.values import show
 
 _TOOL = 4
@@ -196,7 +197,8 @@ class ValueProbe:
         key = self._open.pop(id(frame), None)
         if key is not None and event in ("line", "return"):
             made = self._values(frame, self._wanted[key][1])
-            if event == "return" and value is not None:
+            # What a coroutine gives while it waits is reported as a return, too.
+            if event == "return" and value is not None and not frame.f_code.co_flags & SUSPENDABLE:
                 made["return"] = show(value)
             self._found[key]["made"] = made
         if event == "line":

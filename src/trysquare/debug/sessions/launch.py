@@ -22,7 +22,7 @@ Kind: TypeAlias = Literal["pytest", "unittest", "program", "module", "code", "co
 _PYTHON = re.compile(r"(?:.*/)?(?:python(?:\d(?:\.\d+)?)?|pypy\d?)(?:\.exe)?")
 _PARAMETERS = re.compile(r"""(?:^|(?<=\s))[^\s'"\[]+\.py(?:::[^\s'"\[]+)+\[""")
 """The start of a node id with parameters, which may contain spaces and quotes."""
-_NAMED = re.compile(r"""[^\s'"]+\.(?:[cm]?[jt]sx?|go|java)::.+""")
+_NAMED = re.compile(r"""[^\s'"]+\.(?:[cm]?[jt]sx?|go|java|rs)::.+""")
 """A test by its name in a file of another language; names of JavaScript's tests are sentences."""
 _END = re.compile(r"\](?=\s+(?:-|\S*\.py)|\s*$)")
 _LAUNCHERS = ("uv", "poetry", "pdm", "hatch", "pipenv", "rye")

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import struct
+import sys
 import termios
 import time
 from collections import deque
@@ -249,6 +250,9 @@ class StdioTransport(Transport):
 
     def _receive_stderr(self, chunk: bytes) -> None:
         self._tail = (self._tail + chunk)[-_TAIL_BYTES:]
+        if self._config.shows_errors:
+            sys.stderr.write(chunk.decode(errors="replace"))
+            sys.stderr.flush()
 
     def _input_closed(self) -> None:
         """The server closed its input. Its output is still read."""

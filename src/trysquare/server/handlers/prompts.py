@@ -5,22 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from trysquare.catalog.descriptions import prompt_description
-from trysquare.core.call import direct_calls
+from trysquare.core.call import direct_calls, get_prompt
 from trysquare.core.context import Principal
-from trysquare.core.errors import ErrorCode, InputRequired, NotFound
+from trysquare.core.errors import InputRequired
 from trysquare.core.json import JsonObject
-from trysquare.core.prompts import Complete, Prompt
+from trysquare.core.prompts import PROMPTS_SCOPE, Complete, Prompt
 from trysquare.core.resources import RESOURCES_SCOPE
-from trysquare.core.text import closest_names
 from trysquare.core.toolset import Toolset
 from trysquare.protocol.methods import CompleteParams, GetPromptParams, ListParams
 from trysquare.server.caller import McpCaller, Request, bounded, call_context
 from trysquare.server.convert import completions_to_wire, messages_to_wire, prompt_to_wire
 from trysquare.server.handlers.base import list_page, questions_to_wire
 from trysquare.server.options import ServeOptions
-
-PROMPTS_SCOPE = "prompts"
-"""The scope that a scoped token needs for prompts, which belong to no toolset."""
 
 
 class PromptHandlers:
@@ -44,7 +40,7 @@ class PromptHandlers:
         caller = McpCaller(request)
         context = call_context(caller, self._options, self._direct)
         try:
-            prompt = self._find(params.name, request.principal)
+            prompt = get_prompt(self._toolset, params.name, request.principal)
             given = params.arguments or {}
             rendering = prompt.render(given, context)
             rendered = await bounded(f"Prompt {prompt.name}", rendering, context, arguments=given)
@@ -62,18 +58,9 @@ class PromptHandlers:
 
     def _completer(self, params: CompleteParams, principal: Principal) -> Complete | None:
         if params.ref.type == "ref/prompt":
-            return self._find(params.ref.name or "", principal).complete
+            return get_prompt(self._toolset, params.ref.name or "", principal).complete
         templates = self._toolset.templates() if principal.may_use(RESOURCES_SCOPE) else ()
         return next((template.complete for template in templates if template.uri_template == params.ref.uri), None)
-
-    def _find(self, name: str, principal: Principal) -> Prompt:
-        """The prompt of that name, or an error that names the nearest ones."""
-        prompt = self._toolset.find_prompt(name)
-        if prompt is not None and principal.may_use(PROMPTS_SCOPE):
-            return prompt
-        close = closest_names(name, (known.name for known in self._visible(principal)), count=3)
-        hint = f" Did you mean {' or '.join(f'`{near}`' for near in close)}?" if close else ""
-        raise NotFound(f"Unknown prompt `{name[:80]}`.{hint}", code=ErrorCode.PROMPT_NOT_FOUND)
 
     def _visible(self, principal: Principal) -> list[Prompt]:
         return [*self._toolset.prompts()] if principal.may_use(PROMPTS_SCOPE) else []

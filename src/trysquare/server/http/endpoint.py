@@ -113,10 +113,9 @@ class McpEndpoint:
             await exchange.reply(200, session.headers)
 
     async def _post(self, exchange: Exchange, *, is_modern: bool) -> None:
-        accept = exchange.headers.get("accept", "*/*")
-        if not _accepts(accept, _JSON_TYPE, _EVENT_TYPE):
+        if not _accepts(exchange.headers.get("accept", "*/*"), _JSON_TYPE, _EVENT_TYPE):
             raise Refusal(406, "Not Acceptable: accept application/json and text/event-stream.")
-        if exchange.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON_TYPE:
+        if not _is_json(exchange.headers.get("content-type", "")):
             raise Refusal(400, "Bad Request: send `Content-Type: application/json`.")
         try:
             body = await exchange.body(self._max_body, self._timeouts)
@@ -281,8 +280,7 @@ class McpEndpoint:
                 raise asyncio.CancelledError
             await responder.finish(reply)
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not responder.is_cancelled or task is None or task.uncancel() > 0:
+            if not responder.is_cancelled or exchange.task.uncancel() > 0:
                 raise
             await responder.abandon()
         finally:
@@ -388,6 +386,12 @@ def _principal(exchange: Exchange) -> Principal | None:
 def _owner(exchange: Exchange) -> str | None:
     principal = _principal(exchange)
     return None if principal is None else principal.subject
+
+
+# The same few headers come with nearly every request.
+@lru_cache(maxsize=64)
+def _is_json(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == _JSON_TYPE
 
 
 @lru_cache(maxsize=64)

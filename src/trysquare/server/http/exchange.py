@@ -50,12 +50,16 @@ class BodyTooLarge(Exception):
 class Exchange:
     """A request with its headers by name, and its response: whole, or as a stream of events."""
 
-    __slots__ = ("_receive", "_send", "headers", "method", "repeated", "scope")
+    __slots__ = ("_receive", "_send", "headers", "method", "repeated", "scope", "task")
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.method: str = scope["method"]
         self.headers, self.repeated = headers_of(scope)
+        task = asyncio.current_task()
+        assert task is not None, "an ASGI application runs in a task"
+        self.task = task
+        """The task that answers the request."""
         self._receive = receive
         self._send = send
 
@@ -65,7 +69,7 @@ class Exchange:
         size, started, seconds = 0, time.monotonic(), _BODY_SECONDS
         while True:
             try:
-                with timeouts.limit(seconds):
+                with timeouts.limit(seconds, self.task):
                     event = await self._receive()
             except TimeoutError:
                 raise ClientGone from None

@@ -38,7 +38,7 @@ class Responder:
         self._session = None if use is None else use.session
         self._timeouts = timeouts
         self._stream = stream
-        self._task = asyncio.current_task()
+        self._task = exchange.task if watches else asyncio.current_task()
         self._gone: asyncio.Future[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._is_over = False
@@ -96,6 +96,8 @@ class Responder:
 
     def close(self) -> None:
         """Stop watching the client."""
+        if self._is_over:
+            return
         self._is_over = True
         self._timeouts.cancel(self)
         if self._gone is not None:

@@ -17,7 +17,7 @@ from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.debug.adapters.node import PACKAGE
 from trysquare.debug.cdp.breakpoints import SourceMap, read_source_map
-from trysquare.debug.explain.suites.suite import CommandRunner, Executed, Frame, Line, SuiteRun, TestRun
+from trysquare.debug.explain.suites.suite import CommandRunner, Executed, Frame, Line, SuiteRun, TestRun, json_lines
 from trysquare.debug.sessions.launch import Target
 from trysquare.debug.sources import Sources, relative
 
@@ -106,7 +106,10 @@ def _framework_of(file: Path, root: Path) -> Framework | None:
     package = _package(root)
     known = {**as_object(package.get("dependencies")), **as_object(package.get("devDependencies"))}
     by_name: tuple[Framework, ...] = ("vitest", "jest")
-    return next((name for name in by_name if name in known or (root / "node_modules" / name).exists()), None)
+    named: list[Framework] = [name for name in by_name if name in known]
+    installed: list[Framework] = [name for name in by_name if (root / "node_modules" / name).exists()]
+    chosen = named or installed
+    return chosen[0] if chosen else None
 
 
 def _names(words: Sequence[str]) -> tuple[list[str], str]:
@@ -122,7 +125,7 @@ def _names(words: Sequence[str]) -> tuple[list[str], str]:
         elif "::" in word and _SUFFIX.search(word.partition("::")[0]):
             file, _, name = word.partition("::")
             kept.append(file)
-            wanted = rf"^(?:.*\W)?{re.escape(name.replace('::', ' '))}$"
+            wanted = rf"^(?:.*\W)?{re.escape(re.sub(r'::| > ', ' ', name))}$"
         else:
             kept.append(word)
     return kept, wanted
@@ -161,7 +164,7 @@ class NodeSuite:
         )  # fmt: skip
 
     async def _command(self, runner: CommandRunner, report: Path, env: dict[str, str]) -> list[str]:
-        node = self.node or PACKAGE.program(runner.chosen)
+        node = self.node or PACKAGE.program(runner.sessions.chosen)
         if self.framework == "node:test":
             env["NODE_OPTIONS"] = f"{os.environ.get('NODE_OPTIONS', '')} --require {json.dumps(_SPECTRUM)}".strip()
             reporter = [f"--test-reporter={_FOLDER / 'node_reporter.mjs'}", f"--test-reporter-destination={report}"]
@@ -227,14 +230,7 @@ def _notes(tests: Iterable[TestRun], framework: str) -> tuple[str, ...]:
 def _read_lines(file: Path) -> list[JsonObject]:
     if not file.exists() or file.stat().st_size > _MAX_SPECTRUM:
         return []
-    found: list[JsonObject] = []
-    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            found.append(as_object(json.loads(line)))
-        except ValueError:
-            # A process that was ended while it wrote.
-            continue
-    return found
+    return json_lines(file.read_text(encoding="utf-8", errors="replace"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -255,7 +251,10 @@ def _read_report(framework: Framework, file: Path) -> list[_Outcome] | None:
     if not file.exists():
         return None
     if framework == "node:test":
-        return [_node_outcome(each) for each in _read_lines(file) if not each["skipped"]] or None
+        ended = [each for each in _read_lines(file) if not each["skipped"]]
+        # A test fails with its subtests, which are listed by themselves.
+        own = [each for each in ended if as_object(each.get("error")).get("reason") != "subtestsFailed"]
+        return [_node_outcome(each) for each in own] or None
     try:
         report = as_object(json.loads(file.read_text(encoding="utf-8", errors="replace")))
     except ValueError:
@@ -341,6 +340,13 @@ class _Recorded:
         process = 0 if found is None else int(found["process"])
         own = next((each for each in reversed(thrown) if outcome.thrown in str(each["text"])), None)
         frames = self._stack(outcome.stack) if own is None else self._frames(process, own)
+        is_plain = not frames or outcome.error.startswith("thrown: ")
+        if own is None and is_plain and thrown and thrown[-1]["own"]:
+            # Something other than an error was thrown: a framework shows little of it, and no stack.
+            own, frames = thrown[-1], self._frames(process, thrown[-1])
+            run = replace(run, error=f"thrown: {own['text']}", detail=())
+        if own is not None and not outcome.detail:
+            run = replace(run, detail=tuple(_compared(as_object(own.get("compared")))))
         frames = tuple(each if each.function else replace(each, function=outcome.name) for each in frames)
         swallowed = [self._swallowed(process, each) for each in thrown if each is not own]
         return replace(run, frames=frames, swallowed=tuple(dict.fromkeys(each for each in swallowed if each)))
@@ -357,13 +363,14 @@ class _Recorded:
     def _heads(self, each: JsonObject, path: str, mapped: SourceMap | None) -> set[Line]:
         """The lines at which functions begin that go on below, and the names of all lines in them."""
         heads: set[Line] = set()
-        for name, line, column, last in cast(list[tuple[str, int, int, int]], each["functions"]):
+        for name, line, column, last, end_column in cast(list[tuple[str, int, int, int, int]], each["functions"]):
             begin = self._original(path, mapped, line, column)
-            end = self._original(path, mapped, last, 0) or begin
+            end = self._original(path, mapped, last, max(0, end_column - 1)) or begin
             if begin is None or end is None or begin[0] != end[0]:
                 continue
             for number in range(begin[1], end[1] + 1):
-                if name:
+                # V8 has functions of its own, such as the one that sets the fields of an object.
+                if name and not name.startswith("<"):
                     self.functions[begin[0], number] = name
             if end[1] > begin[1]:
                 heads.add(begin)
@@ -410,6 +417,14 @@ class _Recorded:
             return ""
         first = str(thrown["text"]).partition("\n")[0]
         return f"{first} at {relative(f'{frames[0].file}:{frames[0].line}', self._root)}"
+
+
+def _compared(sides: JsonObject) -> Iterable[str]:
+    """What an assertion compared, where its message does not say it."""
+    for name in (each for each in ("expected", "actual") if each in sides):
+        first, *rest = str(sides[name]).splitlines() or [""]
+        yield f"{name}: {first}"
+        yield from (f"  {line}" for line in rest)
 
 
 def _path(url: str) -> str:

@@ -94,6 +94,26 @@ function valuesOf(frame) {
   return values;
 }
 
+// The parts of an object that was thrown and is no error.
+function objectText(value) {
+  if (value.objectId === undefined) return value.type === "string" ? value.value : "";
+  const found = post("Runtime.getProperties", { objectId: value.objectId, ownProperties: true, generatePreview: true });
+  const parts = (found.result || []).filter((each) => each.enumerable && each.value).slice(0, 6);
+  return `{${parts.map((each) => `${each.name}: ${text(each.value)}`).join(", ")}}`;
+}
+
+// What an assertion compared, as its error has it.
+function comparedBy(error) {
+  const found = {};
+  if (error.className === undefined || error.objectId === undefined) return found;
+  for (const each of post("Runtime.getProperties", { objectId: error.objectId, ownProperties: true }).result || []) {
+    if (each.name !== "expected" && each.name !== "actual") continue;
+    const value = each.value && each.value.type === "string" ? each.value.value : text(each.value);
+    if (value) found[each.name] = value.length > LONGEST * 3 ? value.slice(0, LONGEST * 3 - 1) + "…" : value;
+  }
+  return found;
+}
+
 function onPaused({ params }) {
   pauses += 1;
   if (pauses > MOST_PAUSES) post("Debugger.setPauseOnExceptions", { state: "none" });
@@ -111,7 +131,8 @@ function onPaused({ params }) {
   }
   if (frames.length > 0) {
     const isOwnRaise = frames[0].script === params.callFrames[0].location.scriptId;
-    thrown.push({ kind: data.className || "", text: data.description || text(data) || "", own: isOwnRaise, frames });
+    const shown = data.subtype === "error" ? data.description : objectText(data) || data.description || text(data) || "";
+    thrown.push({ kind: data.className || "", text: shown, own: isOwnRaise, frames, compared: comparedBy(data) });
     if (thrown.length > 20) thrown.shift();
   }
   post("Debugger.resume");
@@ -148,7 +169,7 @@ function covered(id, script, functions, extents) {
     if (found === undefined || (startOffset === 0 && endOffset === size)) continue;
     const begin = position(startOffset);
     const back = line;
-    named.push([found.functionName, ...begin, position(endOffset)[0]]);
+    named.push([found.functionName, ...begin, ...position(endOffset)]);
     line = back;
   }
   return { script: id, ranges, functions: named };

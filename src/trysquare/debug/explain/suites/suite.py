@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_object
 from trysquare.core.text import truncate
 from trysquare.debug.explain.explain import Explained, Explanation
 from trysquare.debug.explain.failures import Raised, Site
 from trysquare.debug.explain.localization import Localization, changed_lines
-from trysquare.debug.explain.recording import Cost, OutputTail
+from trysquare.debug.explain.recording import TAIL, Cost, OutputTail
+from trysquare.debug.sessions.manager import DebugSessionRegistry
 from trysquare.debug.sources import Sources, relative
 from trysquare.processes.supervisor import Command, ProcessSupervisor
 
@@ -96,11 +99,13 @@ class CommandRunner:
     """Runs the commands of a framework, with the programs that the settings choose."""
 
     supervisor: ProcessSupervisor
+    sessions: DebugSessionRegistry
     timeout: float
-    chosen: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Versions or paths of debuggers, by the names of their packages."""
+    principal: str = ""
 
-    async def execute(self, words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> Executed:
+    async def execute(
+        self, words: Sequence[str], folder: Path, env: Mapping[str, str] | None = None, *, keeps: int = TAIL
+    ) -> Executed:
         """Run a command to its end and return its exit code and the end of its output."""
         program, *arguments = words
         environment = {**os.environ, **(env or {})}
@@ -114,7 +119,7 @@ class CommandRunner:
                 code=ErrorCode.SESSION_START_FAILED,
                 instruction=f"Install {Path(program).name}, or give its path.",
             ) from None
-        tail = OutputTail(child)
+        tail = OutputTail(child, limit=keeps)
         finished = await child.exits_within(self.timeout)
         status = child.exit_status()
         await self.supervisor.end(child, grace=0.2)
@@ -126,6 +131,27 @@ class CommandRunner:
                 fields={"output": tail.text()[-1500:]},
             )
         return Executed(exit_code=status, output=tail.text())
+
+
+def json_lines(text: str) -> list[JsonObject]:
+    """The JSON objects of a text that has one on each line, among other lines."""
+    found: list[JsonObject] = []
+    for line in text.splitlines():
+        if line.startswith("{"):
+            # A program that is ended while it writes leaves a part of one.
+            with suppress(ValueError):
+                found.append(as_object(json.loads(line)))
+    return found
+
+
+def function_names(file: str, texts: Sequence[str], pattern: re.Pattern[str]) -> dict[Line, str]:
+    """The name of the function around each line, by the lines at which functions begin."""
+    found: dict[Line, str] = {}
+    name = ""
+    for number, text in enumerate(texts, 1):
+        name = match[1] if (match := pattern.match(text)) else name
+        found[file, number] = name
+    return found
 
 
 class Deadline:
@@ -165,7 +191,8 @@ async def explain_suite(
 def rank(run: SuiteRun, failing: TestRun, sources: Sources) -> Localization:
     """Rank the lines of a failing test by Ochiai over all tests whose lines are known; lines of tests are left out."""
     known = [test for test in run.tests if test.lines is not None]
-    failed = [test for test in known if test.failed]
+    # Of the other failing tests only those that fail at the same place: another fault would hide this one.
+    failed = [test for test in known if test.failed and (test is failing or _is_same_failure(test, failing))]
     passed = [test for test in known if not test.failed]
     found: JsonObject = {
         "located": bool(failing.lines), "failing": [test.name for test in failed], "passing": len(passed), "trials": 0,
@@ -201,6 +228,14 @@ def rank(run: SuiteRun, failing: TestRun, sources: Sources) -> Localization:
         )
     suspects.sort(key=lambda each: (-float(each["score"]), str(each["file"]), int(each["line"])))
     return Localization(found={**found, "suspects": suspects[:_MAX_SUSPECTS]})
+
+
+def _is_same_failure(test: TestRun, other: TestRun) -> bool:
+    """Whether two tests fail at the same line of the code under test."""
+    if not test.frames or not other.frames:
+        return False
+    one, two = test.frames[0], other.frames[0]
+    return (one.file, one.line) == (two.file, two.line) and one.file not in (test.file, other.file)
 
 
 def _explanation(
