@@ -64,7 +64,7 @@ CONFINED = {
     "jinja2": ("guide/templates.py", "console/"),
     "webauthn": ("store/", "console/"),
     "keyring": ("gateway/config/secrets.py",),
-    "yaml": ("files/front_matter.py", "openapi/document.py"),
+    "yaml": ("files/front_matter.py", "files/yaml.py", "openapi/document.py"),
     "watchfiles": ("files/watch.py",),
 }
 # Programs of their own, in other processes or environments: they import nothing of Trysquare, the recorder only itself.

@@ -61,7 +61,7 @@ def tool_providers(open_environment: OpenEnvironment, *, prestart: bool = True) 
         ToolProvider(name="gateway", key="gateway", open=open_gateway, opens_first=True),
         ToolProvider(name="guide", key="guide", open=open_guide_tools),
         ToolProvider(name="workbench", key="workbench", open=open_workbench_tools),
-        ToolProvider(name="debug", key="debug", open=open_debug_tools),
+        ToolProvider(name="debug", key="debugger", open=open_debug_tools),
         ToolProvider(name="agents", key="agents", open=partial(open_agent_tools, open_environment=open_environment)),
         ToolProvider(name="installed", key="providers", open=open_installed),
     )

@@ -64,7 +64,7 @@ async def test_the_guide_lists_its_reading_tools_for_at_most_600_tokens(tmp_path
 
 
 async def test_explain_alone_costs_at_most_150_tokens(tmp_path: Path) -> None:
-    tools = await shown(tmp_path, "debug=gateway", debug=True)
+    tools = await shown(tmp_path, "debug=gateway", debugger=True)
     assert list(tools) == ["debug_explain"]
     assert cost(tools) <= 150
-    assert len(await shown(tmp_path, debug=True)) == 19
+    assert len(await shown(tmp_path, debugger=True)) == 19

@@ -183,7 +183,7 @@ def test_files_that_belong_to_nothing_do_not_change_the_digest(tmp_path: Path) -
 @pytest.mark.parametrize("name", [name for name in BEHAVIORS if name != "prioritization"])
 def test_the_stories_in_a_template_hold_the_rules_that_the_behavior_has_for_stories(name: str) -> None:
     behavior = story_bot().behavior(name)
-    epics = json.loads(behavior.content.knowledge[0].template_text)["epics"]
+    epics = json.loads(behavior.content.knowledge[0].template_text or "")["epics"]
     stories = [story for epic in epics for sub in epic["sub_epics"] for story in sub["stories"]]
     rules = [(str(rule.scanner.target), rule) for rule in behavior.rules if rule.scanner]
     assert stories

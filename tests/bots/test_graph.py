@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from tests.bots.graph_strategies import graphs
 from tests.support import size
-from trysquare.bots.graph import GraphConflict, line_numbers, load_graph, problems_of, save_graph, walk
+from trysquare.bots.documents.store import load_document, save_document
+from trysquare.bots.documents.story import StoryGraph
+from trysquare.bots.graph import GraphConflict, line_numbers, problems_of, walk
 from trysquare.core.errors import InvalidArguments
 from trysquare.files.root import DirectoryRoot
 
@@ -87,14 +89,14 @@ def test_each_value_is_on_the_line_that_is_named(graph: dict[str, Any], indent: 
 
 
 def test_a_graph_is_written_only_over_what_was_read(tmp_path: Path) -> None:
+    (tmp_path / "graph.json").write_text(json.dumps(kitchen()), encoding="utf-8")
     with DirectoryRoot(tmp_path) as folder:
-        changed = kitchen() | {"product": "Kitchen"}
-        first = save_graph(folder, "docs/graph.json", kitchen(), expected_digest=None)
-        assert load_graph(folder, "docs/graph.json").graph == kitchen()
-        save_graph(folder, "docs/graph.json", changed, expected_digest=first.digest)
+        first = load_document(folder, "graph.json", StoryGraph())
+        assert first.value == kitchen()
+        save_document(folder, first, StoryGraph(), kitchen() | {"product": "Kitchen"})
         with pytest.raises(GraphConflict, match="changed meanwhile"):
-            save_graph(folder, "docs/graph.json", kitchen(), expected_digest=first.digest)
-        assert load_graph(folder, "docs/graph.json").graph["product"] == "Kitchen"
+            save_document(folder, first, StoryGraph(), kitchen())
+        assert load_document(folder, "graph.json", StoryGraph()).value["product"] == "Kitchen"
 
 
 def test_a_broken_graph_is_refused_with_its_line(tmp_path: Path) -> None:
@@ -102,6 +104,6 @@ def test_a_broken_graph_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{\n "epics": [,]\n}', encoding="utf-8")
     with DirectoryRoot(tmp_path) as folder:
         with pytest.raises(InvalidArguments, match=r"a\.json .*line 3"):
-            load_graph(folder, "a.json")
+            load_document(folder, "a.json", StoryGraph())
         with pytest.raises(InvalidArguments, match=r"b\.json:2: this is not JSON"):
-            load_graph(folder, "b.json")
+            load_document(folder, "b.json", StoryGraph())

@@ -267,7 +267,8 @@ EVERYTHING: dict[str, Any] = {
     f"{PLANNING}/recommended_human_activity.json": {"activities": ["an activity"]},
     f"{PLANNING}/decision_criteria/depth.json": {"question": "how deep?", "options": ["thin", "thick"]},
     f"{CONTENT}/1_knowledge_graph/instructions.json": {"instructions": ["how to build"]},
-    f"{CONTENT}/1_knowledge_graph/build_map.json": {"name": "map", "template": "map.json", "output": "docs/map.json"},
+    f"{CONTENT}/1_knowledge_graph/build_map.json": {"name": "map", "type": "story_graph", "template": "map.json",
+        "output": "docs/map.json"},
     f"{CONTENT}/1_knowledge_graph/map.json": {"epics": ["the template"]},
     f"{CONTENT}/2_render/instructions.json": {"instructions": ["how to render"]},
     f"{CONTENT}/2_render/render_map.json": {

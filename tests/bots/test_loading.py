@@ -451,7 +451,7 @@ def test_keys_and_parts_that_mean_nothing_are_warned_of(tmp_path: Path) -> None:
         pytest.param(
             ruled(kind="regex", pattern="a", applies_to="tale"),
             f"{SHAPE}/3_rules/exact.json:",
-            "`tale` is not one of graph, epic, sub_epic, story",
+            "`tale` is not one of file, graph, epic, sub_epic, story",
             id="a scanner of nothing known",
         ),
         pytest.param(

@@ -18,10 +18,12 @@ from tests.bots.graph_strategies import graphs
 from tests.support import size
 from trysquare.bots import load_bot
 from trysquare.bots.definition.model import RenderConfig
+from trysquare.bots.documents.edits import Merged
 from trysquare.bots.graph import GraphConflict, all_stories, walk
+from trysquare.bots.rendered import render_to, synchronize, synchronize_from
+from trysquare.bots.rendering.mustache import TemplateError, render_template
 from trysquare.bots.rendering.pages import grid_of, lay_out, story_map_html, story_map_svg, width_of, wrap
-from trysquare.bots.rendering.sync import Synchronization, render_to, synchronize, synchronize_from
-from trysquare.bots.rendering.template import TemplateError, render_template, view_of
+from trysquare.bots.rendering.template import view_of
 from trysquare.core.errors import InvalidArguments
 from trysquare.files.root import DirectoryRoot
 
@@ -95,7 +97,7 @@ def rendered(name: str, graph: dict[str, Any]) -> str:
     return render_template(TEMPLATES[name], view_of(graph))
 
 
-def edit(name: str, *replacements: tuple[str, str], graph: dict[str, Any] | None = None) -> Synchronization:
+def edit(name: str, *replacements: tuple[str, str], graph: dict[str, Any] | None = None) -> Merged:
     text = rendered(name, graph or kitchen())
     for old, new in replacements:
         assert old in text
@@ -103,8 +105,8 @@ def edit(name: str, *replacements: tuple[str, str], graph: dict[str, Any] | None
     return synchronize(graph or kitchen(), TEMPLATES[name], text, confirm_deletion=True)
 
 
-def found(done: Synchronization, name: str) -> dict[str, Any]:
-    return next(node.value for node in all_stories(done.graph) if node.name == name)
+def found(done: Merged, name: str) -> dict[str, Any]:
+    return next(node.value for node in all_stories(done.value) if node.name == name)
 
 
 def test_the_story_map_is_an_outline_that_people_can_edit() -> None:
@@ -141,7 +143,7 @@ def test_a_rendered_file_that_nobody_edited_changes_nothing(name: str, graph: di
     untouched = synchronize(graph, TEMPLATES[name], text)
     spaced = synchronize(graph, TEMPLATES[name], text.replace("\n", "  \n\n"))
     for done in (untouched, spaced):
-        assert (done.graph, done.changes, done.conflicts) == (graph, (), ())
+        assert (done.value, done.changes, done.conflicts) == (graph, (), ())
 
 
 @MANY
@@ -156,9 +158,9 @@ def test_a_renamed_story_keeps_all_that_belongs_to_it(graph: dict[str, Any], dat
     text = rendered("story_map", graph)
     done = synchronize(graph, TEMPLATES["story_map"], re.sub(f"^- {name}$", f"- {name} anew", text, flags=re.M))
     expected = json.loads(re.sub(f'"{name}"', f'"{name} anew"', json.dumps(graph)))
-    changed = {node.name: node.value for node in all_stories(done.graph)}
+    changed = {node.name: node.value for node in all_stories(done.value)}
     assert changed == {node.name: node.value for node in all_stories(expected)}
-    assert done.graph["increments"] == expected["increments"]
+    assert done.value["increments"] == expected["increments"]
     assert done.conflicts == ()
 
 
@@ -171,7 +173,7 @@ def test_a_removed_line_removes_that_story_alone(graph: dict[str, Any], data: st
     name = data.draw(st.sampled_from(stories)).name
     text = re.sub(f"^- {name}\n", "", rendered("story_map", graph), flags=re.M)
     done = synchronize(graph, TEMPLATES["story_map"], text, confirm_deletion=True)
-    assert sorted(node.name for node in all_stories(done.graph)) == sorted(s.name for s in stories if s.name != name)
+    assert sorted(node.name for node in all_stories(done.value)) == sorted(s.name for s in stories if s.name != name)
     assert done.conflicts == ()
 
 
@@ -186,7 +188,7 @@ def test_an_edited_outline_renames_adds_moves_and_removes() -> None:
         ("*Seven meals are chosen.*", "*Everybody knows what comes.*"),
     )
     assert done.conflicts == ()
-    assert [" > ".join(node.address) for node in walk(done.graph) if node.kind in ("epic", "sub_epic", "story")] == [
+    assert [" > ".join(node.address) for node in walk(done.value) if node.kind in ("epic", "sub_epic", "story")] == [
         "Plan the week",
         "Plan the week > Choose recipes",
         "Plan the week > Choose recipes > Cook excludes an ingredient",
@@ -197,15 +199,15 @@ def test_an_edited_outline_renames_adds_moves_and_removes() -> None:
         "Buy the food",
         "Buy the food > Cook prints the list",
     ]
-    assert done.graph["epics"][0]["outcome"] == "Everybody knows what comes."
+    assert done.value["epics"][0]["outcome"] == "Everybody knows what comes."
     assert len(found(done, "Cook excludes an ingredient")["acceptance_criteria"]) == 2
-    assert done.graph["increments"][1]["stories"] == ["Partner ticks off an item"]
+    assert done.value["increments"][1]["stories"] == ["Partner ticks off an item"]
 
 
 def test_a_heading_of_another_level_moves_an_epic_with_everything_below_it() -> None:
     done = edit("story_map", ("## Shop", "### Shop"))
-    assert [epic["name"] for epic in done.graph["epics"]] == ["Plan the week"]
-    assert [each["name"] for each in done.graph["epics"][0]["sub_epics"]][-1] == "Shop"
+    assert [epic["name"] for epic in done.value["epics"]] == ["Plan the week"]
+    assert [each["name"] for each in done.value["epics"][0]["sub_epics"]][-1] == "Shop"
     assert found(done, "Cook prints the list")["users"] == ["Cook"]
 
 
@@ -219,7 +221,7 @@ def test_another_order_in_the_flow_numbers_the_stories_anew() -> None:
 
 def test_a_story_moves_between_increments() -> None:
     done = edit("increments", ("- Cook prints the list\n", ""), ("- Partner", "- Cook prints the list\n- Partner"))
-    assert [each["stories"] for each in done.graph["increments"]] == [
+    assert [each["stories"] for each in done.value["increments"]] == [
         ["Cook picks seven recipes"],
         ["Cook prints the list", "Partner ticks off an item"],
     ]
@@ -230,7 +232,7 @@ def test_increments_in_another_order_get_priorities_by_it() -> None:
     text = rendered("increments", kitchen())
     title, first, second = re.split(r"(?=^## )", text, flags=re.M)
     done = synchronize(kitchen(), TEMPLATES["increments"], title + second + "\n" + first)
-    assert {each["name"]: each["priority"] for each in done.graph["increments"]} == {
+    assert {each["name"]: each["priority"] for each in done.value["increments"]} == {
         "Shop together": 1,
         "Plan by hand": 2,
     }
@@ -241,7 +243,7 @@ def test_an_unknown_story_in_an_increment_is_a_conflict() -> None:
     (conflict,) = done.conflicts
     assert conflict.startswith("Plan by hand: ")
     assert "`Cook flies to the moon`" in conflict
-    assert done.graph == kitchen()
+    assert done.value == kitchen()
 
 
 def test_criteria_are_reworded_added_and_removed() -> None:
@@ -282,8 +284,8 @@ def test_scenarios_steps_tests_and_code_files_come_back() -> None:
     ]:
         done = edit(name, (old, new), graph=graph)
         assert done.conflicts == ()
-        graph = copy.deepcopy(dict(done.graph))
-    story = found(Synchronization(graph=graph), "Cook excludes an ingredient")
+        graph = copy.deepcopy(dict(done.value))
+    story = found(Merged(value=graph), "Cook excludes an ingredient")
     assert story["scenarios"] == [
         {
             "name": "Walnuts disappear at once",
@@ -321,7 +323,7 @@ def test_what_changed_in_the_graph_meanwhile_stays_and_a_clash_is_a_conflict() -
     (conflict,) = done.conflicts
     for token in ("Plan the week: ", "`outcome`", "`So says the graph.`", "`The file says that.`"):
         assert token in conflict
-    assert [each["name"] for each in done.graph["epics"][1]["stories"]] == [
+    assert [each["name"] for each in done.value["epics"][1]["stories"]] == [
         "Cook saves the list",
         "Partner ticks off an item",
         "Cook pays",
@@ -330,7 +332,7 @@ def test_what_changed_in_the_graph_meanwhile_stays_and_a_clash_is_a_conflict() -
 
 def test_edits_that_would_break_the_graph_change_nothing() -> None:
     done = edit("story_map", ("- Cook prints the list", "- Cook picks seven recipes"))
-    assert done.graph == kitchen()
+    assert done.value == kitchen()
     assert done.conflicts
 
 
@@ -342,7 +344,7 @@ def test_a_file_that_lost_most_of_its_lines_needs_confirmation() -> None:
 @pytest.mark.parametrize(
     ("template", "said"),
     [
-        ("a\n{{#stories}}\nb", "`stories` of the template is not closed"),
+        ("a\n{{#stories}}\nb", "Line 2: the section `stories` is not closed"),
         ("a\n{{/stories}}", "Line 2: `stories` is closed"),
         ("{{a b}}", "Line 1: `a b`"),
         ("{{a.__class__}}{{}}", "valid name"),
@@ -375,19 +377,23 @@ def project(tmp_path: Path) -> Any:
         yield folder
 
 
+def written(project: DirectoryRoot) -> dict[str, Any]:
+    (done,) = render_to(project, config())
+    return done
+
+
 def test_a_file_is_rendered_edited_synchronized_and_rendered_again(project: DirectoryRoot) -> None:
-    assert render_to(project, config())["changed"]
-    assert not render_to(project, config())["changed"]
+    assert written(project)["changed"]
+    assert not written(project)["changed"]
     text = project.read_text("docs/map.md")
     project.write_bytes("docs/map.md", text.replace("Cook prints the list", "Cook prints a list").encode())
-    with pytest.raises(GraphConflict, match="edited since"):
-        render_to(project, config())
-    done = synchronize_from(project, config())
+    assert "edited since" in written(project)["problem"]
+    ((_, done),) = synchronize_from(project, config())
     assert done.changes
     assert not done.conflicts
     assert "Cook prints a list" in project.read_text("docs/graph.json")
-    assert not render_to(project, config())["changed"]
-    assert not synchronize_from(project, config()).changes
+    assert not written(project)["changed"]
+    assert not synchronize_from(project, config())[0][1].changes
 
 
 def test_a_story_that_a_file_of_unknown_age_lacks_is_not_removed_without_asking(project: DirectoryRoot) -> None:
@@ -397,7 +403,7 @@ def test_a_story_that_a_file_of_unknown_age_lacks_is_not_removed_without_asking(
     project.write_bytes("docs/map.md", text.encode())
     with pytest.raises(GraphConflict, match="removes"):
         synchronize_from(project, config())
-    assert synchronize_from(project, config(), confirm_deletion=True).changes
+    assert synchronize_from(project, config(), confirm_deletion=True)[0][1].changes
     assert "Cook prints the list" not in project.read_text("docs/graph.json")
 
 

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trysquare.bots import load_bot
+from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.scanners import runner as scanning
 from trysquare.bots.scanners.base import (
     CommandScanner,
     Examples,
-    NodeKind,
     PythonScanner,
     RegexScanner,
     Rule,
@@ -27,10 +27,11 @@ from trysquare.bots.scanners.base import (
     Target,
 )
 from trysquare.bots.scanners.kinds import worst_steps
-from trysquare.bots.scanners.runner import Artifacts, ScanCache, ScanReport, matches, scan, self_test
+from trysquare.bots.scanners.runner import Artifacts, ScanCache, ScanReport, Source, matches, scan, self_test
 from trysquare.files.root import DirectoryRoot
 
 STORY_BOT = Path(__file__).parents[2] / "examples" / "bots" / "story_bot"
+GRAPH_SOURCE = Source(path="graph.json", type=StoryGraph())
 GRAPH = """{
   "epics": [
     {
@@ -63,7 +64,7 @@ def rule(
     )
 
 
-def target(kind: NodeKind, field: str | None = None) -> Target:
+def target(kind: str, field: str | None = None) -> Target:
     return Target(kind=kind, field=field)
 
 
@@ -83,7 +84,7 @@ def project(tmp_path: Path) -> Iterator[DirectoryRoot]:
 
 
 def scanned(folder: DirectoryRoot, *rules: Rule, **more: Any) -> ScanReport:
-    return scan(rules, Artifacts(folder=folder, graphs=("graph.json",), **more.pop("artifacts", {})), **more)
+    return scan(rules, Artifacts(folder=folder, documents=(GRAPH_SOURCE,), **more.pop("artifacts", {})), **more)
 
 
 def places(report: ScanReport) -> list[tuple[str, int, str]]:
@@ -257,9 +258,18 @@ def test_a_graph_that_is_no_json_is_a_violation_with_its_line(project: Directory
     assert (found.rule, found.line) == ("story_graph", 2)
 
 
-def test_a_graph_that_is_not_there_yet_has_no_violations(tmp_path: Path) -> None:
+def test_a_document_that_is_not_there_is_reported_and_never_clean(tmp_path: Path) -> None:
     with DirectoryRoot(tmp_path) as folder:
-        assert scanned(folder, rule(regex("x", target("story", "name")))) == ScanReport()
+        report = scanned(folder, rule(regex("x", target("story", "name"))))
+    assert [(each.rule, each.file) for each in report.violations] == [("missing_document", "graph.json")]
+    assert (report.clean, report.documents) == (False, (("graph.json", "missing"),))
+
+
+def test_a_document_that_need_not_exist_is_absent(tmp_path: Path) -> None:
+    source = Source(path="graph.json", type=StoryGraph(), required=False)
+    with DirectoryRoot(tmp_path) as folder:
+        report = scan([], Artifacts(folder=folder, documents=(source,)))
+    assert (report.violations, report.clean, report.documents) == ((), True, (("graph.json", "absent"),))
 
 
 def test_results_are_kept_until_the_rule_or_an_artifact_changes(

@@ -150,3 +150,41 @@ def test_an_image_is_shown_as_its_type_and_size(run: Run, project: Path) -> None
         encoding="utf-8",
     )
     assert run("call", "paint", "--tools", "painting:tools").out == "[image/png, 9 bytes]\n"
+
+
+PRINTING = '''
+from collections.abc import Iterator
+
+from trysquare import Tools
+
+tools = Tools("printing")
+
+
+@tools.lifespan
+def opened() -> Iterator[None]:
+    print("opening")
+    yield
+    print("closing")
+
+
+@tools.tool
+def add(a: int, b: int) -> int:
+    """Add."""
+    print("adding")
+    return a + b
+
+
+@tools.resource("printing://one")
+def one() -> str:
+    return "one"
+'''
+
+
+def test_only_the_answer_is_printed_to_stdout(run: Run, project: Path) -> None:
+    (project / "printing_server.py").write_text(PRINTING, encoding="utf-8")
+    called = run("call", "printing_server.py", "add", "a=1", "b=2")
+    assert called.out == "3\n"
+    assert all(word in called.err for word in ("opening", "adding", "closing"))
+    read = run("read", "printing_server.py", "printing://one")
+    assert read.out == "one\n"
+    assert all(word in read.err for word in ("opening", "closing"))

@@ -177,7 +177,15 @@ def test_an_interrupt_ends_the_command_quietly(project: Path) -> None:
 def test_verbose_options_set_the_log_level(run: Run, words: list[str], level: str) -> None:
     settings = run("config", *words, "--json").json["settings"]
     assert settings["log_level"]["value"] == level
-    assert settings["debug"]["value"] is False
+    assert settings["debugger"]["value"] is False
+
+
+def test_the_former_setting_names_the_present_one(run: Run, project: Path) -> None:
+    (project / "trysquare.toml").write_text("debug = true\n", encoding="utf-8")
+    ran = run("config")
+    assert ran.code == 2
+    assert "`debugger`" in ran.err
+    assert "trysquare.toml:1" in ran.err
 
 
 def test_debug_names_the_option_that_has_its_former_meaning(run: Run) -> None:

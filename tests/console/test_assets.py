@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.console.conftest import HTML, serving
 from trysquare.console.assets import FOLDER
 
+ROOT = Path(__file__).parents[2]
 FIRST_PAINT = 50_000
 
 
@@ -42,3 +43,11 @@ def test_who_does_not_ask_for_the_console_imports_nothing_of_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_page_of_the_docs_lists_every_element_that_scripts_drive() -> None:
+    templates = (path.read_text(encoding="utf-8") for path in sorted((FOLDER / "templates").glob("*.html")))
+    used = {name for text in templates for name in re.findall(r'data-testid="([^"{}]+)"', text)}
+    page = (ROOT / "docs" / "people" / "console.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`([a-z-]+)`", page[page.index("## Driving it") : page.index("## What keeps")]))
+    assert sorted(used - listed) == []

@@ -169,7 +169,7 @@ async def test_calls_of_one_tool_are_decided_together_and_others_are_not(project
         page = await browser.get("/")
         assert 'data-testid="together"' in page
         waiting = {each.id: each.text for each in await site.console.decisions.waiting()}
-        alike = [("question", each) for each in questions if waiting[each.partition(" ")[0]].startswith("Delete")]
+        alike = [("question", each) for each in questions if waiting[each.rpartition(" ")[0]].startswith("Delete")]
         await browser.post("/needs/decide", [*alike, ("choice", "approve")])
         await asyncio.gather(*calling)
         assert sorted(deleted) == ["a", "b"]
@@ -188,7 +188,7 @@ async def test_what_was_shown_is_what_is_decided(project: Path) -> None:
     ):
         calling = asyncio.create_task(call(client))
         [question] = await browser.questions(changed)
-        name = question.partition(" ")[0]
+        name = question.rpartition(" ")[0]
         assert "has changed" in await browser.decide(f"{name} {'0' * 64}", "approve")
         assert deleted == []
         await browser.decide(question, "refuse")

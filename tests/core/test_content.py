@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import importlib
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,3 +178,19 @@ async def test_figures_of_matplotlib_are_pictures(era: str) -> None:
     text, picture = blocks(result)
     assert (text, picture[:2]) == ("Sales:", ("image", "image/png"))
     assert blocks(await called(era, lambda: figure, type(figure)))[0][2].startswith(PNG[:8])
+
+
+async def test_pictures_are_encoded_beside_the_calls_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    pillow = library("PIL.Image")
+    threads = list[threading.Thread]()
+    save = pillow.Image.save
+
+    def noted(self: Any, *args: Any, **options: Any) -> None:
+        threads.append(threading.current_thread())
+        save(self, *args, **options)
+
+    monkeypatch.setattr(pillow.Image, "save", noted)
+    for made in (pillow.new("L", (2, 2)), [pillow.new("L", (2, 2))], Result.ok(pillow.new("L", (2, 2)))):
+        assert len((await called("2026-07-28", lambda made=made: made, Any)).content) == 1
+    assert len(threads) == 3
+    assert threading.current_thread() not in threads

@@ -129,6 +129,13 @@ async def test_a_passing_test_has_no_failure_to_stop_at(tools: Tools) -> None:
     assert refused["error"]["message"] == "There is no failure to stop at."
 
 
+@pytest.mark.parametrize("target", ["go test ./...", "cargo test", "node --test"])
+async def test_a_target_of_another_framework_is_refused_before_it_runs(tools: Tools, target: str) -> None:
+    refused = await tools.refused("explain", target=target, stop="failure")
+    assert refused["error"]["code"] == "CAPABILITY_NOT_SUPPORTED"
+    assert "without `stop`" in refused["instruction"]
+
+
 def test_the_command_reads_commands_at_the_stop(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(SHOP, encoding="utf-8")
     (tmp_path / "test_shop.py").write_text(TESTS, encoding="utf-8")

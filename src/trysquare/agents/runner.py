@@ -168,7 +168,7 @@ async def open_run(
 
 def settings_for(settings: Settings, definition: AgentDefinition, root: Path) -> Settings:
     """Settings with the toolsets of an agent in its directory, and without agents."""
-    toolsets = {"workbench": (root,), "debug": settings.debug or "debug" in definition.toolsets, "agents": False}
+    toolsets = {"workbench": (root,), "debugger": settings.debugger or "debug" in definition.toolsets, "agents": False}
     # Denied paths do not appear in results either.
     denying = [rule for rule in definition.policy.rules if rule.hides]
     hidden = (*settings.hidden, *(f"{rule.tool}={path}" for rule in denying for path in rule.paths))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -21,14 +21,16 @@ from trysquare.bots.definition.model import (
     BehaviorDefinition,
     BotDefinition,
     DecisionCriterion,
+    KnowledgeConfig,
     RenderConfig,
 )
-from trysquare.bots.graph import Graph, is_other_document, load_graph
+from trysquare.bots.documents.base import Chosen, Document
+from trysquare.bots.documents.store import expand, load_document
 from trysquare.bots.instructions import Part
-from trysquare.bots.parameters import Parameters, Scope, Selected, select
-from trysquare.bots.rendering.sync import render_to, synchronize_from
+from trysquare.bots.parameters import Parameters, Scope
+from trysquare.bots.rendered import render_to, synchronize_from
 from trysquare.bots.scanners.base import Rule, Violation
-from trysquare.bots.scanners.runner import GRAPH_RULE, Artifacts, ScanCache, ScanReport, scan
+from trysquare.bots.scanners.runner import Artifacts, ScanCache, ScanReport, Source, scan
 from trysquare.core.errors import InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.files.root import DirectoryRoot
@@ -212,16 +214,7 @@ def build_knowledge(call: ActionInput) -> ActionOutput:
     content = call.behavior.content
     how = Part(name="knowledge_instructions", content=list(content.knowledge_instructions), priority=FIRST)
     documents = [
-        Part(
-            name=f"knowledge:{each.name}",
-            content={
-                "output": each.output,
-                "template": each.template_text,
-                **without_empty(description=each.description),
-            },
-            priority=GIVEN,
-        )
-        for each in content.knowledge
+        Part(name=f"knowledge:{each.name}", content=_document(each), priority=GIVEN) for each in content.knowledge
     ]
     return ActionOutput(
         parts=(*base_parts(call), how, *documents, *saved_parts(call), *rules_parts(call)),
@@ -230,23 +223,36 @@ def build_knowledge(call: ActionInput) -> ActionOutput:
     )
 
 
+def _document(config: KnowledgeConfig) -> JsonObject:
+    """What the agent has to know to write a document: where, of which type, by which template and schema."""
+    kind = config.type
+    many = "one file for each; replace `*` in the name" if "*" in config.output else ""
+    return {
+        "output": config.output,
+        **without_empty(description=config.description, files=many),
+        "type": kind.name,
+        **without_empty(template=config.template_text, schema=kind.schema),
+    }
+
+
 def render_output(call: ActionInput) -> ActionOutput:
     """Render every file of the behavior; report each that cannot be rendered, with the reason."""
     content = call.behavior.content
     overwrite = call.parameters.given.get("overwrite") is True
     with DirectoryRoot(call.project) as folder:
-        results = [_render(folder, each, overwrite=overwrite) for each in content.renders if not call.only_reads]
+        wanted = () if call.only_reads else content.renders
+        results = [each for config in wanted for each in _render(folder, config, overwrite=overwrite)]
     how = Part(name="render_instructions", content=list(content.render_instructions), priority=FIRST)
     renders = [{"name": each.name, "output": each.output, "description": each.description} for each in content.renders]
     failed = _problems(results)
-    no_graph = bool(results) and all(result.get("not_a_graph") for result in results)
+    nothing = bool(results) and len(failed) == len(results)
     return ActionOutput(
         parts=(*base_parts(call), how, Part(name="renders", content=renders, priority=GIVEN)),
         data={"files": results},
         warnings=failed,
         missing=missing_files(call, "/render", parent="content"),
         message=f"{len(results) - len(failed)} of {len(results)} files were rendered." if results else None,
-        failure=f"Nothing was rendered: {failed[0]}. Only story graphs can be rendered yet." if no_graph else None,
+        failure=f"Nothing was rendered: {failed[0]}" if nothing else None,
     )
 
 
@@ -254,12 +260,11 @@ def _problems(results: list[JsonObject]) -> tuple[str, ...]:
     return tuple(str(result["problem"]) for result in results if "problem" in result)
 
 
-def _render(folder: DirectoryRoot, config: RenderConfig, *, overwrite: bool) -> JsonObject:
+def _render(folder: DirectoryRoot, config: RenderConfig, *, overwrite: bool) -> list[JsonObject]:
     try:
         return render_to(folder, config, overwrite=overwrite)
     except ToolError as error:
-        result: JsonObject = {"path": config.output, "problem": f"{config.output}: {error.message}"}
-        return {**result, "not_a_graph": True} if is_other_document(folder, config.input) else result
+        return [{"path": config.output, "problem": f"{config.output}: {error.message}"}]
 
 
 def synchronize_output(call: ActionInput) -> ActionOutput:
@@ -269,7 +274,7 @@ def synchronize_output(call: ActionInput) -> ActionOutput:
     confirmed = call.parameters.given.get("confirm_deletion") is True
     wanted = [] if call.only_reads else [renders[each.render] for each in content.synchronizations]
     with DirectoryRoot(call.project) as folder:
-        results = [_synchronize(folder, each, confirmed=confirmed) for each in wanted]
+        results = [each for config in wanted for each in _synchronize(folder, config, confirmed=confirmed)]
     how = Part(name="synchronize_instructions", content=list(content.synchronize_instructions), priority=FIRST)
     configs = [
         {"name": each.name, "input": each.input, "output": each.output, "carries": list(each.carries)}
@@ -283,12 +288,12 @@ def synchronize_output(call: ActionInput) -> ActionOutput:
     )
 
 
-def _synchronize(folder: DirectoryRoot, config: RenderConfig, *, confirmed: bool) -> JsonObject:
+def _synchronize(folder: DirectoryRoot, config: RenderConfig, *, confirmed: bool) -> list[JsonObject]:
     try:
         done = synchronize_from(folder, config, confirm_deletion=confirmed)
     except ToolError as error:
-        return {"path": config.output, "problem": f"{config.output}: {error.message}"}
-    return {"path": config.output, "changes": list(done.changes), "conflicts": list(done.conflicts)}
+        return [{"path": config.output, "problem": f"{config.output}: {error.message}"}]
+    return [{"path": path, "changes": list(each.changes), "conflicts": list(each.conflicts)} for path, each in done]
 
 
 def validate_rules(call: ActionInput) -> ActionOutput:
@@ -299,48 +304,60 @@ def validate_rules(call: ActionInput) -> ActionOutput:
     count = len(report.violations)
     return ActionOutput(
         parts=(*base_parts(call), found, *rules_parts(call, priority=GIVEN)),
-        data={"clean": report.clean, "violations": count, "scanned": len(report.scanned)},
+        data={
+            "clean": report.clean,
+            "violations": count,
+            "scanned": len(report.scanned),
+            **without_empty(documents=dict(report.documents)),
+        },
         warnings=(*_unknown_nodes(call), *(str(problem) for problem in report.problems)),
         missing=missing_files(call, "/rules"),
         message=f"{count} violations were found." if count else None,
-        failure=None if report.scanned else _not_validated(call),
+        failure=None if report.scanned else _not_validated(report),
     )
 
 
-def _not_validated(call: ActionInput) -> str | None:
-    """Why nothing was scanned, where a document is not a story graph."""
-    paths = dict.fromkeys(each.output for each in call.behavior.content.knowledge)
-    with DirectoryRoot(call.project) as folder:
-        other = next((path for path in paths if is_other_document(folder, path)), None)
-    if other is None:
-        return None
-    return f"Nothing was validated: {other} is not a story graph. Only story graphs can be validated yet."
+def _not_validated(report: ScanReport) -> str | None:
+    """Why nothing was scanned, where the behavior has documents."""
+    wanted = [f"{path} is {state}" for path, state in report.documents if state in ("missing", "invalid")]
+    return f"Nothing was validated: {', '.join(wanted)}." if wanted else None
 
 
 def scan_rules(definition: BotDefinition, behavior: str, project: Path, scope: Scope | None = None) -> ScanReport:
     """Scan the project, or the part of it within a scope, for violations of a behavior's rules."""
     wanted = scope or Scope()
     rules = [rule for rule in definition.rules_of(behavior) if wanted.holds(rule)]
-    graphs = tuple(dict.fromkeys(each.output for each in definition.behavior(behavior).content.knowledge))
+    configs = definition.behavior(behavior).content.knowledge
+    sources = tuple(
+        Source(path=each.output, type=each.type, name=each.name, required=each.required) for each in configs
+    )
     with DirectoryRoot(project) as folder:
-        chosen = [select(wanted, graph) for graph in _graphs(folder, graphs)] if wanted.names_nodes else []
+        chosen = _chosen(folder, configs, wanted)
         files = (*wanted.files, *(file for each in chosen for file in each.files)) if wanted else None
-        report = scan(rules, Artifacts(folder=folder, graphs=graphs, files=files), cache=_SCANS)
+        report = scan(rules, Artifacts(folder=folder, documents=sources, files=files), cache=_SCANS)
     return replace(report, violations=tuple(each for each in report.violations if _in_scope(each, chosen)))
 
 
-def _graphs(folder: DirectoryRoot, paths: tuple[str, ...]) -> list[Graph]:
-    found: list[Graph] = []
-    for path in paths:
-        try:
-            found.append(load_graph(folder, path).graph)
-        except (NotFound, InvalidArguments):
-            continue  # the scan reports a graph that cannot be read
-    return found
+def _chosen(folder: DirectoryRoot, configs: Sequence[KnowledgeConfig], scope: Scope) -> list[Chosen]:
+    """The parts of each document that a scope names."""
+    if not scope.names_nodes:
+        return []
+    by_path = {path: each for each in configs for path in expand(folder, each.output)}
+    found = (_valid(folder, path, each) for path, each in by_path.items())
+    chosen = [each.type.choose(scope.nodes, document.value) for each, document in found if document is not None]
+    return [each for each in chosen if each is not None]
 
 
-def _in_scope(violation: Violation, chosen: list[Selected]) -> bool:
-    everywhere = not chosen or not violation.where or violation.rule == GRAPH_RULE
+def _valid(folder: DirectoryRoot, path: str, config: KnowledgeConfig) -> tuple[KnowledgeConfig, Document | None]:
+    """A document, or None where it is missing or invalid, which the scan reports."""
+    try:
+        return config, load_document(folder, path, config.type)
+    except (NotFound, InvalidArguments):
+        return config, None
+
+
+def _in_scope(violation: Violation, chosen: list[Chosen]) -> bool:
+    everywhere = not chosen or not violation.where or violation.whole
     return everywhere or any(each.holds(violation.where) for each in chosen)
 
 
@@ -348,9 +365,11 @@ def _unknown_nodes(call: ActionInput) -> tuple[str, ...]:
     """Names of the scope that no document has: most often a typo, which would make everything look clean."""
     if not call.scope.names_nodes:
         return ()
-    graphs = tuple(each.output for each in call.behavior.content.knowledge)
     with DirectoryRoot(call.project) as folder:
-        missing = [select(call.scope, graph).unknown for graph in _graphs(folder, graphs)]
+        configs = call.behavior.content.knowledge
+        missing = [each.unknown for each in _chosen(folder, configs, call.scope)]
+    if configs and not any(each.type.targets for each in configs):
+        return ("No document of this behavior has epics, stories or increments; the scope was ignored.",)
     everywhere = [name for name in (missing[0] if missing else ()) if all(name in each for each in missing)]
     return tuple(f"The story graph has no {name}." for name in everywhere)
 
@@ -404,7 +423,7 @@ def produced_files(definition: BotDefinition, behavior: BehaviorDefinition, acti
         case "decide_planning_criteria":
             return (saved_path(definition, PLANNING),)
         case "render_output":
-            return tuple(each.output for each in content.renders)
+            return tuple(each.outputs for each in content.renders)
         case "synchronize_output":
             return tuple(dict.fromkeys(each.output for each in content.synchronizations))
         case _:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from trysquare.bots.definition.model import BotDefinition
+from trysquare.bots.documents.store import expand, is_one_of
 from trysquare.bots.workflow.machine import Jump, Plan, Policy, Position, StateConflict
 from trysquare.core.approvals import Approvals, ConsentGrant, ConsentRequest, arguments_digest
 from trysquare.core.consent import obtain_consent
@@ -77,10 +78,10 @@ async def ask_human(
 
 
 def file_digests(project: Path, paths: Iterable[str]) -> dict[str, str]:
-    """The digest of each existing file: an approval is bound to these bytes."""
+    """The digest of each existing file, and of each that a path with `*` means: an approval is bound to these bytes."""
     found: dict[str, str] = {}
     with DirectoryRoot(project) as folder:
-        for path in paths:
+        for path in (each for given in paths for each in expand(folder, given)):
             try:
                 found[path] = hashlib.sha256(folder.read_bytes(path, limit=MAX_FILE)).hexdigest()
             except NotFound:
@@ -88,3 +89,8 @@ def file_digests(project: Path, paths: Iterable[str]) -> dict[str, str]:
             except PathNotAllowed:
                 found[path] = "unreadable"
     return found
+
+
+def absent_paths(paths: Iterable[str], digests: Mapping[str, str]) -> tuple[str, ...]:
+    """The paths that no file has."""
+    return tuple(path for path in paths if not any(each == path or is_one_of(each, path) for each in digests))

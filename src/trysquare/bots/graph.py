@@ -8,12 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError, require_extra
+from trysquare.core.errors import ErrorCode, NotFound, ToolError, require_extra
 from trysquare.core.json import JsonObject, definition_ref
-from trysquare.files.edit import exclusive_lock
 from trysquare.files.root import DirectoryRoot
 
 Graph: TypeAlias = Mapping[str, Any]
@@ -294,87 +292,8 @@ def _next_line(text: str, start: int, line: int) -> int:
     return line + (text.count("\n", start, rest.end()) if rest else 0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GraphFile:
-    path: str
-    text: str
-    graph: Graph
-
-    @cached_property
-    def digest(self) -> str:
-        return digest_of(self.text)
-
-    @cached_property
-    def lines(self) -> Mapping[Pointer, int]:
-        return line_numbers(self.text)
-
-
 def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def read_document(folder: DirectoryRoot, path: str) -> GraphFile:
-    """Read a JSON object of any shape; `GraphFile.graph` may break the schema."""
-    text = folder.read_text(path)
-    try:
-        value: Any = json.loads(text)
-    except json.JSONDecodeError as error:
-        message = f"{path}:{error.lineno}: this is not JSON: {error.msg}."
-        raise InvalidArguments(message, fields={"line": error.lineno}) from None
-    except RecursionError:
-        raise InvalidArguments(f"{path}: the document is nested too deeply.") from None
-    if not isinstance(value, dict):
-        raise InvalidArguments(f"{path}:1: a story graph must be a JSON object.")
-    return GraphFile(path=path, text=text, graph=value)  # pyright: ignore[reportUnknownArgumentType]
-
-
-def load_graph(folder: DirectoryRoot, path: str) -> GraphFile:
-    """Read a valid graph; the error names the invalid lines."""
-    file = read_document(folder, path)
-    problems = problems_of(file.graph)
-    if problems:
-        lines = "; ".join(f"line {nearest_line(file, each.pointer)}: {each.message}" for each in problems[:5])
-        raise InvalidArguments(f"{path} is not a story graph: {lines}", fields={"problems": [str(p) for p in problems]})
-    return file
-
-
-def is_other_document(folder: DirectoryRoot, path: str) -> bool:
-    """Whether a document exists and is not a story graph at all."""
-    try:
-        return "epics" not in read_document(folder, path).graph
-    except (NotFound, InvalidArguments):
-        return False
-
-
-def nearest_line(file: GraphFile, pointer: Pointer) -> int:
-    """The line of a value, or of its nearest parent in the text."""
-    while pointer not in file.lines:
-        pointer = pointer[:-1]
-    return file.lines[pointer]
-
-
-def save_graph(folder: DirectoryRoot, path: str, graph: Graph, *, expected_digest: str | None) -> GraphFile:
-    """Write a graph if the file is unchanged; None expects no file."""
-    problems = problems_of(graph)
-    if problems:
-        raise InvalidArguments(f"{path} was not written; the graph would be invalid: {problems[0]}")
-    text = _dump(graph)
-    with exclusive_lock(folder.root, directory=True):
-        present = text_or_none(folder, path)
-        if (None if present is None else digest_of(present)) != expected_digest:
-            raise GraphConflict(f"`{path}` was changed meanwhile.", instruction="Read it again and repeat the edit.")
-        folder.write_bytes(path, text.encode())
-    return GraphFile(path=path, text=text, graph=graph)
-
-
-def _dump(graph: Graph) -> str:
-    text = json.dumps(graph, indent=2, ensure_ascii=False) + "\n"
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # JSON allows a lone surrogate only as an escape.
-        return json.dumps(graph, indent=2) + "\n"
-    return text
 
 
 def text_or_none(folder: DirectoryRoot, path: str) -> str | None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from trysquare.bots.graph import Graph, Node, walk
 from trysquare.bots.scanners.base import Rule
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.errors import ErrorCode, InvalidArguments
@@ -40,6 +39,11 @@ class Scope:
     def names_nodes(self) -> bool:
         return bool(self.epic or self.story or self.increment)
 
+    @property
+    def nodes(self) -> dict[str, tuple[str, ...]]:
+        """The named nodes by their kind."""
+        return {kind: tuple(map(str, getattr(self, kind))) for kind in _NODE_KINDS}
+
     def to_json(self) -> JsonObject:
         return {kind: list(names) for kind in KINDS if (names := getattr(self, kind))}
 
@@ -52,49 +56,6 @@ class Scope:
             return kind == "file"
         named = [each for each in _NODE_KINDS if getattr(self, each)]
         return any(kind not in _NOT_IN[each] for each in named)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Selected:
-    """The parts of a story graph in a scope."""
-
-    paths: tuple[str, ...]
-    """Paths of names from the top of the graph, joined as in findings."""
-    files: tuple[str, ...]
-    unknown: tuple[str, ...]
-    """Names of the scope that the graph does not have."""
-
-    def holds(self, where: str) -> bool:
-        """Whether a node is in the scope."""
-        return any(where == path or where.startswith(f"{path}{_SEPARATOR}") for path in self.paths)
-
-
-def select(scope: Scope, graph: Graph) -> Selected:
-    """Select the nodes of a scope, and the stories of its increments."""
-    nodes = list(walk(graph))
-    given = [(kind, str(name)) for kind in _NODE_KINDS for name in getattr(scope, kind)]
-    chosen = [node for node in nodes if node.kind == "increment" and node.name in scope.increment]
-    wanted = {*given, *(("story", str(name)) for node in chosen for name in node.value.get("stories", ()))}
-    selected = [node for node in nodes if (_SCOPE_KIND.get(node.kind), node.name) in wanted]
-    roots = [node.address for node in selected if node.kind != "increment"]
-    stories = [
-        node for node in nodes if node.kind == "story" and any(node.address[: len(root)] == root for root in roots)
-    ]
-    named = {(_SCOPE_KIND[node.kind], node.name) for node in selected}
-    return Selected(
-        paths=tuple(_SEPARATOR.join(node.address) for node in selected),
-        files=tuple(dict.fromkeys(file for story in stories for file in _files_of(story))),
-        unknown=tuple(f"{kind} `{name}`" for kind, name in given if (kind, name) not in named),
-    )
-
-
-_SEPARATOR = " > "
-_SCOPE_KIND = {"epic": "epic", "sub_epic": "epic", "story": "story", "increment": "increment"}
-
-
-def _files_of(story: Node) -> list[str]:
-    files = [story.value.get("test_file"), *(story.value.get("code_files") or ())]
-    return [file for file in files if isinstance(file, str) and file]
 
 
 def read_scope(raw: Any) -> Scope:

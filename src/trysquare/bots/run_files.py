@@ -11,8 +11,9 @@ from trysquare.bots.actions import produced_files
 from trysquare.bots.artifacts import contents, files_at
 from trysquare.bots.checkout_runs import is_of_checkout
 from trysquare.bots.definition.model import BehaviorDefinition, BotDefinition, RenderConfig, SynchronizeConfig
+from trysquare.bots.documents.store import expand
 from trysquare.bots.gates import MAX_FILE, file_digests
-from trysquare.bots.rendering.sync import copy_path
+from trysquare.bots.rendered import copy_path
 from trysquare.bots.workflow.machine import Entry
 from trysquare.bots.workflow.runs import WorkflowRuns
 from trysquare.bots.workflow.state_file import MAIN
@@ -104,7 +105,8 @@ def plan_copies(
 def _present(project: Path, definition: BotDefinition, run: str, to: str) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     with DirectoryRoot(project) as folder:
-        for path in all_files(definition):
+        made = (found for path in all_files(definition) for found in expand(folder, run_path(path, run)))
+        for path in (defined_path(each, run) for each in made):
             for source, target in (
                 (run_path(path, run), run_path(path, to)),
                 (copy_path(run_path(path, run)), copy_path(run_path(path, to))),

@@ -6,16 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from trysquare.bots import check_bot, load_bot
+from trysquare.bots import load_bot
 from trysquare.bots.artifacts import files_at
-from trysquare.bots.definition.check import other_documents
+from trysquare.bots.definition.check import check_folder
 from trysquare.bots.definition.folder import close_tool_name
-from trysquare.bots.definition.scaffold import write_new_bot
+from trysquare.bots.definition.scaffold import TEMPLATES, write_new_bot
 from trysquare.bots.gates import Gates, ask_human
 from trysquare.bots.parameters import CLOSE
 from trysquare.bots.projects import BotProject, LiveBot
 from trysquare.bots.run_files import changed_since, plan_copies, proof_holds, write_copies
-from trysquare.bots.scanners.runner import self_test
 from trysquare.bots.tools.close import close_action
 from trysquare.bots.tools.responses import BotCall
 from trysquare.bots.workflow.conflicts import Notices
@@ -47,7 +46,7 @@ from trysquare.core.json import JsonObject, as_list
 
 def _new(arguments: argparse.Namespace) -> None:
     folder = arguments.into / arguments.name
-    files = write_new_bot(folder, arguments.name)
+    files = write_new_bot(folder, arguments.name, arguments.template)
     tools = len(load_bot(folder).tool_names())
     if arguments.json:
         print_json({"folder": str(folder), "files": files, "tools": tools})
@@ -58,41 +57,43 @@ def _new(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    """Load the bot, run the tests of its rules, and explore its workflow; 1 if there are problems."""
-    definition = load_bot(arguments.folder)
-    rules, explored = definition.all_rules, check_bot(definition)
-    problems = [str(each) for each in (*(found for rule in rules for found in self_test(rule)), *explored.defects)]
-    problems += other_documents(definition)
+    """Load the bot, test its rules and templates, and explore its workflow; 1 if anything is wrong."""
+    checked = check_folder(arguments.folder)
+    definition, explored = checked.definition, checked.workflow
+    rules = () if definition is None else definition.all_rules
     report: dict[str, Any] = {
-        "bot": definition.name,
-        "behaviors": [behavior.name for behavior in definition.behaviors],
-        "actions": [action.name for action in definition.actions],
-        "tools": len(definition.tool_names()),
+        "bot": arguments.folder.name if definition is None else definition.name,
+        "behaviors": [] if definition is None else [behavior.name for behavior in definition.behaviors],
+        "actions": [] if definition is None else [action.name for action in definition.actions],
+        "tools": 0 if definition is None else len(definition.tool_names()),
         "rules": len(rules),
         "tested_rules": sum(1 for rule in rules if rule.scanner is not None),
-        "problems": problems,
-        "warnings": list(definition.warnings),
-        "missing": [*definition.missing],
-        "states": explored.states,
-        "exhaustive": explored.exhaustive,
+        "problems": [str(each) for each in checked.findings if each.severity == "error"],
+        "warnings": [str(each) for each in checked.findings if each.severity == "warning"],
+        "findings": [each.to_json() for each in checked.findings],
+        "missing": [] if definition is None else [*definition.missing],
+        "states": 0 if explored is None else explored.states,
+        "exhaustive": explored is not None and explored.exhaustive,
     }
-    print_report(report, lambda: _print_check(report), json=arguments.json)
-    return 1 if problems else 0
+    print_report(report, lambda: _print_check(report, explored=explored is not None), json=arguments.json)
+    return 1 if checked.findings else 0
 
 
-def _print_check(report: dict[str, Any]) -> None:
+def _print_check(report: dict[str, Any], *, explored: bool) -> None:
     behaviors, actions = len(report["behaviors"]), len(report["actions"])
     print(styled(report["bot"], "bold"))
     print(f"  {count(behaviors, 'behavior')}, {count(actions, 'action')}, {count(report['tools'], 'tool')}")
     print(f"  {count(report['rules'], 'rule')}, {report['tested_rules']} tested with examples")
     states = f"all {report['states']} reachable" if report["exhaustive"] else f"the first {report['states']}"
-    print(f"  explored {states} states; {'no dead ends' if not report['problems'] else 'see the errors'}")
+    ends = "no dead ends" if not report["problems"] else "see the errors"
+    print(f"  explored {states} states; {ends}" if explored else "  the workflow was not explored; see the errors")
     for name, style in (("problems", "red"), ("warnings", "yellow")):
         for line in report[name]:
             print(styled(f"  {'error' if name == 'problems' else 'warning'}: {line}", style))
     unused = len(report["missing"])
     optional = f" {count(unused, 'optional part')} not used; --json lists them." if unused else ""
-    found = f"{count(len(report['problems']), 'error')} found." if report["problems"] else "OK: no errors."
+    errors, warnings = count(len(report["problems"]), "error"), count(len(report["warnings"]), "warning")
+    found = f"{errors}, {warnings} found." if report["findings"] else "OK: no errors."
     print(f"{found}{optional}")
 
 
@@ -341,6 +342,7 @@ async def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bo
 
 _NEW = (
     option("name", metavar="NAME", help="name of the bot: lower-case letters, digits and underscores"),
+    option("--template", choices=TEMPLATES, help="a small bot to start from (default: story maps in two behaviors)"),
     option("--into", metavar="FOLDER", type=Path, default=Path(), help="parent of the bot's directory"),
     JSON,
 )
@@ -376,8 +378,8 @@ COMMAND = Command(
             _NEW,
             "write a small working bot to start from",
             examples=(
-                "trysquare bot new release",
-                "trysquare bot new release --into bots",
+                "trysquare bot new release --template release",
+                "trysquare bot new my_bot --into bots",
             ),
         ),
         "check": Command(

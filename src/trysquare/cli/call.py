@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from trysquare.app import open_app
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_shared_options, argument_names, tool_names
 from trysquare.cli.source import (
     HEADER,
     OUT,
     load_source,
+    open_printing_to_stderr,
     print_content,
     remote_target,
     save_content,
@@ -51,7 +52,7 @@ async def call(arguments: argparse.Namespace) -> int:
     if target is not None:
         return await _call_remote(arguments, target)
     loaded = load_source(arguments, source)
-    async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
+    async with open_printing_to_stderr(loaded) as app:
         tool = app.toolset.find(arguments.name)
         given = read_arguments({} if tool is None else tool.input_schema, arguments.arguments)
         context = CallContext(
@@ -63,7 +64,8 @@ async def call(arguments: argparse.Namespace) -> int:
             meta={"trysquare/whole": True},
             direct=direct_calls(app.direct),
         ).for_call(timeout=loaded.settings.limits.timeout)
-        result = await call_tool(app.toolset, arguments.name, given, context)
+        with contextlib.redirect_stdout(sys.stderr):
+            result = await call_tool(app.toolset, arguments.name, given, context)
     print_result(result, json=arguments.json)
     if arguments.out is not None:
         from trysquare.client.results import tool_result

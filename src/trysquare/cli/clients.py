@@ -201,6 +201,8 @@ CLIENTS: Mapping[str, Client] = {
             name="cline",
             title="Cline",
             files={"user": "{config}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"},
+            # Where its newer versions keep what the editor, the command line and the SDK share.
+            more=(MoreServers("user", "{home}/.cline/data/settings/cline_mcp_settings.json", ("mcpServers",)),),
         ),
         Client(
             name="roo-code",

@@ -21,7 +21,7 @@ from trysquare.debug.explain.regression import require_new_file, write_regressio
 from trysquare.debug.provider import open_service, tools_of
 from trysquare.debug.service import DebugConfig
 from trysquare.debug.sessions.launch import read_target
-from trysquare.debug.tools.handover import start_stopped
+from trysquare.debug.tools.handover import require_stoppable, start_stopped
 from trysquare.debug.tools.recording import explain_result
 
 _ABOUT_TARGET = "a failing test such as tests/test_x.py::test_y, or a command such as `python app.py`"
@@ -67,6 +67,8 @@ async def explain(arguments: argparse.Namespace) -> int:
         stop = None
         try:
             target = read_target(_target_words(arguments), root, runtime=arguments.python)
+            if arguments.stop is not None:
+                require_stoppable(target, root)
             explained = await explain_target(
                 target, root, service.supervisor, timeout=arguments.timeout, sessions=service.sessions,
                 principal=PRINCIPAL, budget=arguments.budget, changes=not arguments.no_changes,

@@ -6,8 +6,9 @@ import argparse
 import mimetypes
 import os
 import re
+import sys
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from trysquare.core.errors import ConfigurationError
 from trysquare.settings.model import DOCUMENTS, is_document
 
 if TYPE_CHECKING:
+    from trysquare.app import App
     from trysquare.client import Client, LogMessage, Progress
     from trysquare.client.connect import Target
     from trysquare.core.content import Content
@@ -83,16 +85,29 @@ async def open_client(arguments: argparse.Namespace, source: str | None) -> Asyn
         async with terminal_client(target) as client:
             yield client
         return
-    from trysquare.app import open_app
     from trysquare.client.connect import Target
     from trysquare.server import build_server
 
-    loaded = load_source(arguments, source)
-    async with open_app(loaded.settings, origins=loaded.origins, prestart=False) as app:
+    async with open_printing_to_stderr(load_source(arguments, source)) as app:
         await app.wait_ready()
         target = Target(server=build_server(app.toolset, app.serve_options(shared=True)))
         async with terminal_client(target) as client:
             yield client
+
+
+@asynccontextmanager
+async def open_printing_to_stderr(loaded: Loaded) -> AsyncGenerator[App]:
+    """The tools. What their lifespans print stays away from the answer, which another program may read."""
+    from trysquare.app import open_app
+
+    async with AsyncExitStack() as stack:
+        with redirect_stdout(sys.stderr):
+            app = await stack.enter_async_context(open_app(loaded.settings, origins=loaded.origins, prestart=False))
+        try:
+            yield app
+        finally:
+            with redirect_stdout(sys.stderr):
+                await stack.aclose()
 
 
 def terminal_client(target: Target) -> Client:

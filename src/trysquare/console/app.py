@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -20,6 +20,7 @@ from trysquare.console.live import Live, Topic
 from trysquare.console.rendering import Renderer
 from trysquare.console.sessions import Session, Sessions
 from trysquare.console.sources import ConsentQuestions, HeldDefinitions, HeldServers, JobQuestions
+from trysquare.console.trials import Trials
 from trysquare.console.workspace import Workspace
 from trysquare.core.errors import TrysquareError
 from trysquare.core.toolset import Toolset
@@ -80,6 +81,7 @@ class Console:
         self.decisions = Decisions(_sources(workspace))
         self.waiting_count = 0
         self.live = Live(_topics(self, workspace), [path.parent for path in workspace.state_files])
+        self.trials = Trials(workspace.toolset, workspace.options, self.live.announce)
         self._app = Starlette(routes=[*self._routes(), *static_files()])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,14 +107,20 @@ class Console:
         return self.waiting_count
 
     def _routes(self) -> list[Route]:
-        from trysquare.console.views import needs
+        from trysquare.console.views import calls, jobs, needs, servers, tools
 
         own = [
             Route("/sign-in", self._sign_in, methods=["GET", "POST"]),
             Route("/sign-out", self._guarded(_sign_out, "POST"), methods=["POST"]),
             Route("/live", self._guarded(_stream, "GET"), methods=["GET"]),
         ]
-        views: Sequence[tuple[str, str, Handler]] = (*needs.VIEWS,)
+        views: Sequence[tuple[str, str, Handler]] = (
+            *needs.VIEWS,
+            *tools.VIEWS,
+            *servers.VIEWS,
+            *calls.VIEWS,
+            *jobs.VIEWS,
+        )
         return [*own, *(Route(path, self._guarded(view, method), methods=[method]) for method, path, view in views)]
 
     def _guarded(self, handler: Handler, method: str) -> Callable[[Request], Awaitable[Response]]:
@@ -240,8 +248,21 @@ def _topics(console: Console, workspace: Workspace) -> list[Topic]:
         console.waiting_count = len(questions)
         return tuple(f"{each.id} {each.digest}" for each in questions)
 
+    ledger, gateway = Revision(workspace.ledger_file), workspace.gateway
+
+    def states_of_servers() -> Hashable:
+        if gateway is None:
+            return ()
+        return tuple((name, each.state, each.failures) for name, each in gateway.pool.status().items())
+
+    def entries() -> Hashable:
+        """The servers as they are configured now: a change of one may wait for a human."""
+        return () if gateway is None else tuple(map(id, gateway.entries.values()))
+
     return [
-        Topic(name="needs", glance=lambda: tuple(each.read() for each in (*states, *jobs)), look=waiting),
+        Topic(name="ledger", glance=ledger.read),
+        Topic(name="servers", glance=lambda: (states_of_servers(), *(each.read() for each in states))),
+        Topic(name="needs", glance=lambda: (entries(), *(each.read() for each in (*states, *jobs))), look=waiting),
         Topic(name="state", glance=lambda: tuple(each.read() for each in states)),
         Topic(name="jobs", glance=lambda: tuple(each.read() for each in jobs)),
     ]
@@ -254,5 +275,6 @@ async def open_console(
     """Lifespan of the console of an app, whose clients are served `toolset` with these options."""
     async with AsyncExitStack() as stack:
         console = Console(Workspace(app, origins, stack, toolset=toolset, options=options), sessions)
+        stack.push_async_callback(console.trials.close)
         stack.callback(console.close)
         yield console

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trysquare.core.errors import ToolError
-from trysquare.core.threads import run_in_thread
 from trysquare.store.watchers import watching
 
 LOOK_EVERY = 0.3
@@ -108,7 +107,7 @@ class Live:
                 await self._look(seen, shown)
 
     async def _look(self, seen: dict[str, Hashable], shown: dict[str, Hashable]) -> None:
-        glances = await run_in_thread(lambda: {topic.name: topic.glance() for topic in self._topics})
+        glances = {topic.name: topic.glance() for topic in self._topics}
         for topic in self._topics:
             if glances[topic.name] == seen[topic.name]:
                 continue

@@ -20,7 +20,13 @@ from trysquare.core.untrusted import block, one_line
 LONGEST_TEXT = 200_000
 """Characters of one text on a page."""
 _COMPRESSED_FROM = 1_000
-PARTS = (("needs", "/", "Needs you"),)
+PARTS = (
+    ("needs", "/", "Needs you"),
+    ("tools", "/tools", "Tools"),
+    ("servers", "/servers", "Servers"),
+    ("calls", "/calls", "Calls"),
+    ("jobs", "/jobs", "Jobs"),
+)
 """The parts of the console: name, path and title."""
 
 
@@ -37,7 +43,13 @@ class Renderer:
             auto_reload=False,
         )
         self._environment.filters.update(
-            line=shown_line, block=shown_block, json=shown_json, seconds=duration, moment=moment, size=byte_size
+            line=shown_line,
+            block=shown_block,
+            json=shown_json,
+            seconds=duration,
+            moment=moment,
+            size=byte_size,
+            compact=compact_json,
         )
         known: dict[str, Any] = {"parts": PARTS, "project": project, "static": static_address, "now": time.time}
         self._environment.globals.update(known)
@@ -72,6 +84,11 @@ def shown_json(value: object, limit: int = LONGEST_TEXT) -> str:
     """A value as readable JSON; a text as itself."""
     text = value if isinstance(value, str) else json.dumps(jsonable(value), ensure_ascii=False, indent=2)
     return shown_block(text, limit)
+
+
+def compact_json(value: object) -> str:
+    """A value as JSON for a program, in plain ASCII."""
+    return json.dumps(jsonable(value))
 
 
 def duration(seconds: float) -> str:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trysquare.app import App
+from trysquare.catalog.lint.base import Finding, LintOptions
 from trysquare.core.threads import run_in_thread
+from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
 from trysquare.providers import Origins, approval_files, jobs_address
 from trysquare.server import ServeOptions
@@ -40,6 +42,7 @@ class Workspace:
             path: stack.enter_context(closing(LazyDatabase(path))) for path in approval_files(app.settings, origins)
         }
         self._jobs: JobReader | None = None
+        self._linted: tuple[tuple[Tool, ...], list[Finding]] | None = None
 
     @property
     def project(self) -> Path:
@@ -75,12 +78,26 @@ class Workspace:
 
     @cached_property
     def ledger(self) -> CallLedger:
-        """The ledger of the calls through the gateway."""
+        """The ledger of the calls through the gateway: that of this process, where it has one."""
+        if self.gateway is not None:
+            return self.gateway.sender.ledger
         from trysquare.store.call_ledger import CallLedger
 
         ledger = CallLedger(self.ledger_file)
         self._stack.callback(ledger.close)
         return ledger
+
+    def findings(self) -> list[Finding]:
+        """What the rules say about the tools, read anew when the tools have changed."""
+        from trysquare.catalog.lint.engine import lint
+
+        tools = tuple(self.app.plain.tools())
+        if self._linted is None or self._linted[0] != tools:
+            own = self.app.settings.lint
+            limits = own.model_dump(exclude={"ignore"})
+            options = LintOptions(ignore=frozenset(own.ignore), profiles=self.app.profiles, **limits)
+            self._linted = tools, lint(self.app.plain, options)
+        return self._linted[1]
 
     @property
     def ledger_file(self) -> Path:

@@ -208,6 +208,16 @@ def content_of(value: Any) -> Content | None:
     return None
 
 
+def may_be_drawn(value: Any) -> bool:
+    """Whether a value is a picture of a library, or a list with one, which takes long to encode."""
+    # By type, not by item: a list may have a million of them.
+    items = cast(list[Any], value) if isinstance(value, (list, tuple)) else [value]
+    return any(kind.__module__.startswith(_DRAWING) for kind in {cast(Any, type(item)) for item in items})
+
+
+_DRAWING = ("PIL.", "matplotlib.")
+
+
 def _of_bytes(data: bytes) -> Content | None:
     """Bytes as what they are; None for UTF-8, which is text like any other."""
     kind = detected_type(data)

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
+from trysquare.core.content import may_be_drawn
 from trysquare.core.context import Call, CallContext
 from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeadlineExceeded, DeclarationError, ErrorCode, InputRequired, ToolError, leaves
@@ -288,6 +289,10 @@ def _call_of(
             value = result.value if result.success and result.structured is None else None
             if type(value) is exact and type(plain := jsonable(value)) is exact:
                 return replace(result, structured={"result": plain}, structured_for=value)
+        shown: Any = cast(Result[Any], returned).value if isinstance(returned, Result) else returned
+        if may_be_drawn(shown):
+            # A large picture takes long to encode, and other calls go on meanwhile.
+            return await run_in_thread(functools.partial(as_result, name, returned, output))
         return as_result(name, returned, output)
 
     return call

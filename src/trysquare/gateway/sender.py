@@ -62,7 +62,7 @@ class CallSender:
     """Sends calls to servers: ledger entry first, one attempt, and a retry only where it does no harm."""
 
     def __init__(self, call: SendCall, ledger: CallLedger) -> None:
-        self._call, self._ledger = call, ledger
+        self._call, self.ledger = call, ledger
         self._is_open = False
         self._waiting: dict[bytes, LedgerEntry] = {}
         self._endings: set[asyncio.Future[CallState]] = set()
@@ -109,7 +109,7 @@ class CallSender:
         return SendResult(answer)
 
     async def close(self) -> None:
-        await run_in_thread(self._ledger.close)
+        await run_in_thread(self.ledger.close)
 
     async def _send(
         self, server: ServerConfig, definition: ToolDefinition, body: bytes, entry: LedgerEntry, context: CallContext
@@ -139,7 +139,7 @@ class CallSender:
         `encoded` is the inputs as JSON, where they are encoded already.
         """
         if not self._is_open:
-            await run_in_thread(self._ledger.open)
+            await run_in_thread(self.ledger.open)
             self._is_open = True
         if request_key is not None or encoded is None:
             # With sorted keys, so that equal calls have equal digests.
@@ -149,8 +149,8 @@ class CallSender:
         )
         call = NewCall(principal, server.name, definition.name, shown, _digest(encoded))
         if request_key is None:
-            return LedgerEntry(id=self._ledger.begin(call))
-        claiming = asyncio.ensure_future(run_in_thread(lambda: self._ledger.claim(call, request_key)))
+            return LedgerEntry(id=self.ledger.begin(call))
+        claiming = asyncio.ensure_future(run_in_thread(lambda: self.ledger.claim(call, request_key)))
         try:
             found = await asyncio.shield(claiming)
         except asyncio.CancelledError:
@@ -163,7 +163,7 @@ class CallSender:
 
     def _release(self, claiming: asyncio.Future[str | KeyedCall]) -> None:
         if not claiming.cancelled() and claiming.exception() is None and isinstance(id := claiming.result(), str):
-            self._ledger.end_claimed(id, CallEnd(state="not_sent", ended=time.time(), note="cancelled"))
+            self.ledger.end_claimed(id, CallEnd(state="not_sent", ended=time.time(), note="cancelled"))
 
     async def _record_result(self, entry: LedgerEntry, answer: UpstreamResult) -> None:
         body = answer.body
@@ -185,9 +185,9 @@ class CallSender:
 
     async def _end(self, entry: LedgerEntry, end: CallEnd, result: bytes | None) -> None:
         if entry.request_key is None:
-            self._ledger.end(entry.id, end)
+            self.ledger.end(entry.id, end)
         else:
-            await run_in_thread(lambda: self._ledger.end_claimed(entry.id, end, result))
+            await run_in_thread(lambda: self.ledger.end_claimed(entry.id, end, result))
 
 
 def _call_key(server: ServerConfig, definition: ToolDefinition, body: bytes, context: CallContext) -> bytes:

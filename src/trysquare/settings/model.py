@@ -343,7 +343,7 @@ class Settings(Section):
         min_length=1,
         max_length=200,
     )
-    debug: Annotated[bool, CliOption(group="sources", help="the debugger's tools", flag="--debugger")] = Field(
+    debugger: Annotated[bool, CliOption(group="sources", help="the debugger's tools")] = Field(
         default=False, description="Serve the debugger's tools"
     )
     debug_secrets: bool = Field(default=False, description="Let the debugger show values whose names suggest a secret")

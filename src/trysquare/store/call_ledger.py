@@ -236,13 +236,34 @@ def find_key(connection: sqlite3.Connection, principal: str, server: str, tool: 
     return KeyedCall(id, owner, state, digest, bool(is_error), *rest)
 
 
-def select_calls(
-    connection: sqlite3.Connection, *, limit: int, server: str | None, state: str | None
-) -> list[CallRecord]:
-    """Latest calls first, filtered by server and state."""
-    wanted = {"server": server, "state": state}
-    given = {column: value for column, value in wanted.items() if value is not None}
-    where = " AND ".join(f"{column} = ?" for column in given) or "1"
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CallFilter:
+    """Which calls are wanted; None takes all."""
+
+    id: str | None = None
+    server: str | None = None
+    tool: str | None = None
+    principal: str | None = None
+    state: str | None = None
+    is_error: bool | None = None
+    since: float | None = None
+    slower_than: float | None = None
+    """Seconds."""
+
+    def conditions(self) -> dict[str, Any]:
+        """The conditions in SQL, each with its value."""
+        named = {
+            "id = ?": self.id, "server = ?": self.server, "tool = ?": self.tool, "principal = ?": self.principal,
+            "state = ?": self.state, "coalesce(is_error, 0) = ?": self.is_error, "started >= ?": self.since,
+            "ended - started > ?": self.slower_than,
+        }  # fmt: skip
+        return {condition: value for condition, value in named.items() if value is not None}
+
+
+def select_calls(connection: sqlite3.Connection, wanted: CallFilter, *, limit: int) -> list[CallRecord]:
+    """Latest calls first."""
+    given = wanted.conditions()
+    where = " AND ".join(given) or "1"
     query = f"SELECT {_RECORD} FROM gateway_calls WHERE {where} ORDER BY started DESC, rowid DESC LIMIT ?"
     return [_record(row) for row in connection.execute(query, (*given.values(), limit)).fetchall()]
 
@@ -359,12 +380,16 @@ class CallLedger:
 
     def recent(self, *, limit: int = 100, server: str | None = None, state: str | None = None) -> list[CallRecord]:
         """Latest calls first, of all processes."""
+        return self.find_all(CallFilter(server=server, state=state), limit=limit)
+
+    def find_all(self, wanted: CallFilter, *, limit: int) -> list[CallRecord]:
+        """The latest calls that a filter takes, of all processes. Settles the calls of killed processes."""
         if self._database is None and not self.path.exists():
             return []
         self.flush()
         self.take_over()
         with self._opened().read() as connection:
-            return select_calls(connection, limit=limit, server=server, state=state)
+            return select_calls(connection, wanted, limit=limit)
 
     def flush(self) -> None:
         """Write the journal to the database."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal, TypeAlias
 
+from trysquare.bots.definition.findings import Finding
+from trysquare.bots.definition.folder import line_of, read_bot_folder
+from trysquare.bots.definition.loader import load_folder
 from trysquare.bots.definition.model import BotDefinition
-from trysquare.bots.graph import problems_of
+from trysquare.bots.definition.review import review
 from trysquare.bots.scanners.base import CommandScanner, Rule, ScannerFailed, Selected
 from trysquare.bots.scanners.runner import run_scanner, self_test
 from trysquare.bots.workflow import machine
@@ -27,6 +30,32 @@ def require_sound_rules(definition: BotDefinition) -> None:
             where=f"{definition.root}/{problems[0].file}",
             hint=f"Fix the scanner or the example.{more}",
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BotCheck:
+    """Everything that is wrong with a bot's folder; without a definition, nothing of it can be loaded."""
+
+    definition: BotDefinition | None
+    findings: tuple[Finding, ...]
+    workflow: WorkflowCheck | None = None
+
+
+def check_folder(root: Path) -> BotCheck:
+    """Find all mistakes of a bot at once: in its files, its rules and templates, and its workflow."""
+    folder = read_bot_folder(root)
+    definition = load_folder(folder)
+    if definition is None:
+        return BotCheck(definition=None, findings=tuple(folder.findings))
+    found = [*folder.findings, *review(definition, folder)]
+    # What cannot be loaded may be what is missing for the workflow.
+    explored = None if folder.errors else check_bot(definition)
+    for defect in () if explored is None else explored.defects:
+        remedy = f"Change the gates of {defect.position}, or the jumps."
+        config = next((path for path in folder.files if path.endswith("bot_config.json")), "bot_config.json")
+        line = line_of(folder.text(config), defect.position.action)
+        found.append(Finding(code=defect.kind, file=config, line=line, message=str(defect), remedy=remedy))
+    return BotCheck(definition=definition, findings=tuple(dict.fromkeys(found)), workflow=explored)
 
 
 MAX_STATES = 60_000
@@ -272,26 +301,6 @@ def _trace(explored: _Explored, key: _Key) -> tuple[str, ...]:
         key, text = came
         steps.append(text)
     return tuple(reversed(steps))
-
-
-def other_documents(definition: BotDefinition) -> list[str]:
-    """Warnings for documents that are not story graphs, which cannot be built, rendered or validated yet."""
-    configs = [(behavior.name, each) for behavior in definition.behaviors for each in behavior.content.knowledge]
-    # Several templates may describe parts of one document; one valid story graph is enough.
-    graphs = {config.output for _, config in configs if _is_story_graph(config.template_text)}
-    return [
-        f"{config.file}: {config.output} of {behavior} is not a story graph (its template has no valid `epics`), so "
-        "it cannot be built, rendered or validated yet."
-        for behavior, config in configs
-        if config.output not in graphs
-    ]
-
-
-def _is_story_graph(template: str) -> bool:
-    try:
-        return not problems_of(json.loads(template))
-    except (ValueError, RecursionError):
-        return False
 
 
 def _never_clean(definition: BotDefinition) -> frozenset[Position]:

@@ -6,14 +6,16 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from trysquare.bots.definition.findings import DefinitionError, Finding, finding_of
+from trysquare.bots.documents.formats import RepeatedKeyError, without_repeats
 from trysquare.core.errors import ConfigurationError, NotFound, ToolError
 from trysquare.files.root import DirectoryRoot
 
@@ -87,10 +89,13 @@ def tool_names(bot: str, behaviors: Iterable[str], actions: Iterable[str]) -> It
 
 MAX_FILES = 5_000
 MAX_FILE = 1_000_000
-TREES = ("behaviors", "base_actions", "rules", "config")
+TREES = ("behaviors", "base_actions", "rules", "config", "templates", "types", "scanners")
 TOP_FILES = ("bot_config.json", "instructions.json", "trigger_words.json")
 
 Model = TypeVar("Model", bound=BaseModel)
+Loaded = TypeVar("Loaded")
+Default = TypeVar("Default")
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,9 +114,46 @@ class BotFolder:
     folders: set[str]
     missing: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
+    findings: list[Finding] = field(default_factory=list[Finding])
+    """Every mistake so far, in the order in which they were found."""
+    errors: list[ConfigurationError] = field(default_factory=list[ConfigurationError])
+    used: set[str] = field(default_factory=set[str])
+    """Files that something refers to."""
 
-    def error(self, path: str, message: str, *, hint: str) -> ConfigurationError:
-        return ConfigurationError(message, where=self.location(path), hint=hint)
+    def error(
+        self, path: str, message: str, *, hint: str, key: str | None = None, code: str = "invalid"
+    ) -> ConfigurationError:
+        """An error of a file, at the line of a key or a value where that is unambiguous."""
+        line = "" if key is None or path not in self.files else _line_of(self.text(path), key)
+        return DefinitionError(message, code=code, where=f"{self.location(path)}{line}", hint=hint)
+
+    def report(self, error: ConfigurationError) -> None:
+        """Keep an error and go on, so that one reading finds all mistakes."""
+        self.errors.append(error)
+        self.findings.append(finding_of(error, self.root))
+
+    def attempt(self, load: Callable[[], Loaded], default: Default) -> Loaded | Default:
+        """What could be loaded, or the default where it could not."""
+        try:
+            return load()
+        except _ReportedError:
+            return default
+        except ConfigurationError as error:
+            self.report(error)
+            return default
+
+    def each(self, entries: Iterable[Entry], load: Callable[[Entry], Loaded]) -> list[Loaded]:
+        """What could be loaded of each entry."""
+        tried = (self.attempt(lambda entry=entry: load(entry), None) for entry in entries)
+        return [found for found in tried if found is not None]
+
+    def warn(self, path: str, message: str, *, hint: str, code: str, key: str | None = None) -> None:
+        """Note a mistake that keeps nothing from being loaded."""
+        line = line_of(self.text(path), key) if key is not None and path in self.files else 1
+        self.warnings.append(f"{path}: {message} {hint}".strip())
+        self.findings.append(
+            Finding(code=code, severity="warning", file=path, line=line, message=message, remedy=hint or "Remove it.")
+        )
 
     def location(self, path: str) -> str:
         return f"{self.root}/{path}"
@@ -120,11 +162,12 @@ class BotFolder:
         return {path: hashlib.sha256(data).hexdigest() for path, data in self.files.items()}
 
     def text(self, path: str) -> str:
+        self.used.add(path)
         try:
             return self.files[path].decode("utf-8-sig")
         except UnicodeDecodeError as error:
             message = f"This is not UTF-8 text (byte {error.start})."
-            raise self.error(path, message, hint="Save the file as UTF-8.") from None
+            raise self.error(path, message, hint="Save the file as UTF-8.", code="not_text") from None
 
     def subfolders(self, path: str) -> dict[str, Named]:
         """The folders directly below one, by name, in order."""
@@ -142,7 +185,10 @@ class BotFolder:
         for label in sorted(labels, key=lambda label: label.order):
             if (other := found.get(label.name)) is not None:
                 message = f"`{other.raw}` and `{label.raw}` have the same name `{label.name}`: numbers only order."
-                raise self.error(path, message, hint="Rename or remove one of them.")
+                error = self.error(path, message, hint="Rename or remove one of them.", code="duplicate_name")
+                if str(error) not in map(str, self.errors):
+                    self.report(error)
+                continue
             found[label.name] = Named(
                 path=f"{prefix}{label.raw}{ending}", raw=label.raw, name=label.name, number=label.number
             )
@@ -155,14 +201,30 @@ class BotFolder:
         try:
             value = model.model_validate(document)
         except ValidationError as error:
-            raise _invalid_value(error, model, text, self.location(path)) from None
-        self.warnings.extend(f"{path}: unknown key `{key}`." for key in value.model_extra or ())
+            value = self._salvaged(error, model, document, path)
+        for key in value.model_extra or ():
+            self.warn(path, f"unknown key `{key}`.", hint=_nearest_key(key, model), code="unknown_key", key=key)
         return value
 
+    def _salvaged(self, error: ValidationError, model: type[Model], document: Any, path: str) -> Model:
+        """What is right in a file, after everything that is wrong was reported."""
+        text = self.text(path)
+        wrong = error.errors(include_url=False)
+        for each in {str(one["loc"]): one for one in wrong}.values():
+            self.report(_invalid_value(each, model, text, self.location(path)))
+        bad = {one["loc"][0] for one in wrong if one["loc"]}
+        if not isinstance(document, dict) or not bad:
+            raise _ReportedError
+        rest = {name: each for name, each in cast("dict[str, Any]", document).items() if name not in bad}
+        try:
+            return model.model_validate(rest)
+        except ValidationError:
+            raise _ReportedError from None
+
     def read_optional(self, path: str, model: type[Model]) -> Model:
-        """Parse an optional file; its defaults where it is missing."""
+        """Parse an optional file; its defaults where it is missing or cannot be read."""
         if path in self.files:
-            return self.read(path, model)
+            return self.attempt(lambda: self.read(path, model), model())
         self.missing.append(path)
         return model()
 
@@ -171,7 +233,8 @@ class BotFolder:
         known = tuple(known)
         for each in found:
             if each.name not in known:
-                self.warnings.append(f"{each.path}: unknown {what}. {nearest(each.name, known)}")
+                self.used.update(path for path in self.files if path == each.path or path.startswith(f"{each.path}/"))
+                self.warn(each.path, f"unknown {what}.", hint=nearest(each.name, known), code=f"unknown_{what}")
 
 
 def read_bot_folder(root: Path) -> BotFolder:
@@ -185,6 +248,7 @@ def read_bot_folder(root: Path) -> BotFolder:
     with DirectoryRoot(root) as directory:
         try:
             files = dict(_read_all(directory))
+            others = [name for name in directory.folders() if name not in TREES]
             folders = {str(parent) for path in files for parent in PurePosixPath(path).parents}
             for tree in ("behaviors", "base_actions"):
                 # An empty folder has no file in `files`.
@@ -192,7 +256,11 @@ def read_bot_folder(root: Path) -> BotFolder:
                     folders.update(f"{tree}/{name}" for name in directory.folders(tree))
         except ToolError as error:
             raise ConfigurationError(error.message, where=str(root), hint=error.instruction) from None
-    return BotFolder(root=root, files=files, folders=folders)
+    folder = BotFolder(root=root, files=files, folders=folders)
+    for name in others:
+        if close := get_close_matches(name, TREES, n=1):
+            folder.warn(name, "unknown folder.", hint=f"Did you mean `{close[0]}`?", code="unknown_folder")
+    return folder
 
 
 def _read_all(directory: DirectoryRoot) -> Iterator[tuple[str, bytes]]:
@@ -214,49 +282,53 @@ def _paths(directory: DirectoryRoot) -> Iterator[str]:
 def parse_json(text: str, *, where: str) -> Any:
     """Parse strict JSON, without duplicate keys and NaN."""
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+        return json.loads(text, object_pairs_hook=without_repeats, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        raise ConfigurationError(
+        raise DefinitionError(
             f"This is not JSON: {error.msg} (column {error.colno}).",
+            code="not_json",
             where=f"{where}:{error.lineno}",
             hint="Check this line and the one before it.",
         ) from None
-    except _DuplicateKeyError as error:
-        raise ConfigurationError(
+    except RepeatedKeyError as error:
+        raise DefinitionError(
             f"Duplicate key `{error.args[0]}` in one object.",
+            code="duplicate_key",
             where=f"{where}{_line_of(text, error.args[0], last=True)}",
             hint="Keep one of them.",
         ) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"This is not JSON: {error}.", where=where) from None
-
-
-class _DuplicateKeyError(Exception):
-    """An object has a key twice; the argument is the key."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _DuplicateKeyError(next(key for key in keys if keys.count(key) > 1))
-    return made
+        raise DefinitionError(f"This is not JSON: {error}.", code="not_json", where=where) from None
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not a JSON value")
 
 
-def _invalid_value(error: ValidationError, model: type[BaseModel], text: str, where: str) -> ConfigurationError:
-    first = error.errors(include_url=False)[0]
-    keys = [piece for piece in first["loc"] if isinstance(piece, str)]
-    path = ".".join(str(piece) for piece in first["loc"])
+def _nearest_key(key: str, model: type[BaseModel]) -> str:
+    close = get_close_matches(key, _keys_of(model), n=1)
+    return f"Did you mean `{close[0]}`?" if close else ""
+
+
+def _keys_of(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+class _ReportedError(Exception):
+    """A file that cannot be read, of which everything is reported already."""
+
+
+def _invalid_value(wrong: Any, model: type[BaseModel], text: str, where: str) -> ConfigurationError:
+    keys = [piece for piece in wrong["loc"] if isinstance(piece, str) and _line_of(text, piece)]
+    path = ".".join(str(piece) for piece in wrong["loc"])
     where += _line_of(text, keys[-1]) if keys else ""
-    if first["type"] == "extra_forbidden":
-        hint = nearest(keys[-1], model.model_fields) if len(first["loc"]) == 1 else "Remove it."
-        return ConfigurationError(f"Unknown key `{path}`.", where=where, hint=hint)
-    message = first["msg"].removeprefix("Value error, ")
-    return ConfigurationError(f"`{path}`: {message}." if path else f"{message}.", where=where)
+    if wrong["type"] == "extra_forbidden":
+        top = len(wrong["loc"]) == 1
+        hint = nearest(str(wrong["loc"][-1]), _keys_of(model)) if top else "Remove it."
+        return DefinitionError(f"Unknown key `{path}`.", code="unknown_key", where=where, hint=hint)
+    message = str(wrong["msg"]).removeprefix("Value error, ")
+    code = "missing_key" if wrong["type"] == "missing" else "invalid_value"
+    return DefinitionError(f"`{path}`: {message}." if path else f"{message}.", code=code, where=where)
 
 
 def _line_of(text: str, key: str, *, last: bool = False) -> str:
@@ -266,6 +338,12 @@ def _line_of(text: str, key: str, *, last: bool = False) -> str:
         return ""
     at = text.rfind(quoted) if last else text.find(quoted)
     return f":{text.count(chr(10), 0, at) + 1}" if at >= 0 else ""
+
+
+def line_of(text: str, key: str) -> int:
+    """The line where a key or a value stands first, or the first one."""
+    at = text.find(json.dumps(key, ensure_ascii=False))
+    return text.count("\n", 0, at) + 1 if at >= 0 else 1
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from trysquare.bots.definition import files as schema
 from trysquare.bots.definition import model
+from trysquare.bots.definition.findings import DefinitionError
 from trysquare.bots.definition.folder import (
     DO,
     FIND,
@@ -21,11 +22,12 @@ from trysquare.bots.definition.folder import (
     clean_name,
     is_name,
     nearest,
-    parse_json,
     read_bot_folder,
     tool_name,
     tool_names,
 )
+from trysquare.bots.definition.types import STORY_GRAPH, document_type, page_template, resolve_types
+from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.scanners import base as scanners
 from trysquare.bots.scanners.kinds import callable_problem
 from trysquare.bots.workflow.machine import Position
@@ -34,13 +36,15 @@ from trysquare.core.errors import ConfigurationError
 
 def load_rules(folder: BotFolder, path: str) -> tuple[scanners.Rule, ...]:
     """The rules of a folder by priority."""
-    rules = [_load_rule(folder, each.path, each.name) for each in folder.json_files(path).values()]
+    rules = folder.each(folder.json_files(path).values(), lambda at: _load_rule(folder, at.path, at.name))
     return tuple(sorted(rules, key=lambda rule: rule.priority))
 
 
 def _load_rule(folder: BotFolder, path: str, name: str) -> scanners.Rule:
     file = folder.read(path, schema.RuleFile)
-    scanner = _scanner(file.scanner, file.description, folder.location(path)) if file.scanner else None
+    if file.scanner is not None:
+        _check_target(folder, path, file.scanner.applies_to.kind)
+    scanner = _scanner(folder, path, file.scanner, file.description) if file.scanner else None
     if scanner is not None:
         # Without examples the scanner cannot be tested.
         folder.missing.extend(f"{path}: {side}.examples" for side in ("do", "dont") if not getattr(file, side).examples)
@@ -56,10 +60,27 @@ def _load_rule(folder: BotFolder, path: str, name: str) -> scanners.Rule:
     )
 
 
+def _check_target(folder: BotFolder, path: str, kind: str) -> None:
+    known = (scanners.FILE, *StoryGraph.targets)
+    if kind not in (*known, scanners.PATH):
+        hint = f"{nearest(kind, known)} A JSONPath such as `$.items[*].name` selects in any document."
+        raise folder.error(
+            path,
+            f"`applies_to`: `{kind}` is not one of {', '.join(known)}.",
+            hint=hint,
+            key="applies_to",
+            code="unknown_name",
+        )
+
+
 def _scanner(
-    entry: schema.RegexEntry | schema.SchemaEntry | schema.PythonEntry | schema.CommandEntry, default: str, where: str
+    folder: BotFolder,
+    path: str,
+    entry: schema.RegexEntry | schema.SchemaEntry | schema.PythonEntry | schema.CommandEntry,
+    default: str,
 ) -> scanners.Scanner:
-    message, target, files = entry.message or default, entry.applies_to, tuple(entry.files)
+    message, files = entry.message or default, tuple(entry.files)
+    target = replace(entry.applies_to, document=entry.document)
     match entry:
         case schema.RegexEntry(pattern=pattern, match=match, ignore_case=ignore_case):
             return scanners.RegexScanner(
@@ -71,12 +92,20 @@ def _scanner(
             # A path such as `scripts/check.sh` is relative to the project, which is not known here.
             if ("/" not in argv[0] or argv[0].startswith("/")) and which(argv[0]) is None:
                 hint = "Install it, or remove the scanner of the rule."
-                raise ConfigurationError(f"Program `{argv[0]}` of this rule not found.", where=where, hint=hint)
+                raise folder.error(
+                    path, f"Program `{argv[0]}` of this rule not found.", hint=hint, key=argv[0], code="missing_file"
+                )
             return scanners.CommandScanner(argv=tuple(argv), target=target, message=message, files=files)
         case schema.PythonEntry(callable=dotted, options=options):
             if (problem := callable_problem(dotted)) is not None:
                 hint = "Correct the name, or install its package."
-                raise ConfigurationError(f"The scanner `{dotted}` is not available: {problem}.", where=where, hint=hint)
+                raise folder.error(
+                    path,
+                    f"The scanner `{dotted}` is not available: {problem}.",
+                    hint=hint,
+                    key=dotted,
+                    code="missing_file",
+                )
             return scanners.PythonScanner(callable=dotted, target=target, message=message, options=options, files=files)
 
 
@@ -130,7 +159,7 @@ def _addition(folder: BotFolder, at: Named) -> model.ActionAddition:
     folder.note_unknown(folder.json_files(at.path).values(), known, what="file")
     return model.ActionAddition(
         instructions=_instructions(folder, at.path),
-        trigger_patterns=folder.read(triggers, schema.TriggerFile).all() if triggers in folder.files else (),
+        trigger_patterns=folder.read_optional(triggers, schema.TriggerFile).all() if triggers in folder.files else (),
     )
 
 
@@ -155,12 +184,16 @@ def _guardrails(folder: BotFolder, path: str | None) -> model.Guardrails:
 
 def _instructions(folder: BotFolder, path: str | None) -> tuple[str, ...]:
     file = f"{path}/instructions.json"
-    return tuple(folder.read(file, schema.InstructionsFile).instructions) if file in folder.files else ()
+    if file not in folder.files:
+        return ()
+    return tuple(folder.read_optional(file, schema.InstructionsFile).instructions)
 
 
 def _criteria(folder: BotFolder, planning: str) -> tuple[model.DecisionCriterion, ...]:
     (path,) = _subparts(folder, planning, "decision_criteria")
-    return tuple(_criterion(folder, each) for each in folder.json_files(path).values()) if path else ()
+    if path is None:
+        return ()
+    return tuple(folder.each(folder.json_files(path).values(), lambda each: _criterion(folder, each)))
 
 
 def _criterion(folder: BotFolder, at: Named) -> model.DecisionCriterion:
@@ -180,14 +213,17 @@ def _content(folder: BotFolder, path: str | None) -> model.Content:
     if path is None:
         return model.Content()
     knowledge, render, synchronize = _subparts(folder, path, "knowledge_graph", "render", "synchronize")
-    renders = tuple(_render(folder, each) for each in _configs(folder, render, "render_"))
+    renders = tuple(folder.each(_configs(folder, render, "render_"), lambda each: _render(folder, each)))
     return model.Content(
-        knowledge=tuple(_knowledge(folder, each) for each in _configs(folder, knowledge, "build_")),
+        knowledge=tuple(folder.each(_configs(folder, knowledge, "build_"), lambda each: _knowledge(folder, each))),
         knowledge_instructions=_instructions(folder, knowledge),
         renders=_distinct(folder, renders),
         render_instructions=_instructions(folder, render),
-        synchronizations=tuple(
-            _synchronize(folder, each, renders) for each in _configs(folder, synchronize, "synchronize_")
+        synchronizations=(
+            *(_carried(each) for each in renders if each.synchronize),
+            *folder.each(
+                _configs(folder, synchronize, "synchronize_"), lambda each: _synchronize(folder, each, renders)
+            ),
         ),
         synchronize_instructions=_instructions(folder, synchronize),
     )
@@ -204,40 +240,69 @@ def _configs(folder: BotFolder, path: str | None, prefix: str) -> list[Named]:
 
 def _knowledge(folder: BotFolder, at: Named) -> model.KnowledgeConfig:
     file = folder.read(at.path, schema.KnowledgeFile)
-    template = _template(folder, at, file.template)
-    text = folder.text(template)
-    parse_json(text, where=folder.location(template))
+    output = _joined(file.path, file.output)
+    template = _own_file(folder, at, file.template, "template")
+    schema_file = _own_file(folder, at, file.schema_, "schema")
     return model.KnowledgeConfig(
         name=file.name,
         file=at.path,
         description=file.description,
-        output=_joined(file.path, file.output),
+        output=output,
         template=template,
-        template_text=text,
+        template_text=folder.text(template) if template else None,
+        type=document_type(folder, at.path, file.type, output, template=template, schema_file=schema_file),
+        declared=file.type is not None,
+        schema_file=schema_file,
+        required=file.required,
     )
+
+
+def _own_file(folder: BotFolder, at: Named, name: str | None, what: str) -> str | None:
+    """The path of a template or schema; one that is missing is reported, and does not hide what else is wrong."""
+    return None if name is None else folder.attempt(lambda: _template(folder, at, name, what=what), None)
 
 
 def _render(folder: BotFolder, at: Named) -> model.RenderConfig:
     file = folder.read(at.path, schema.RenderFile)
     template = _template(folder, at, file.template) if file.template else None
+    text = page_template(folder, template) if template else None
+    source = _joined(file.path, file.input)
     return model.RenderConfig(
         name=file.name,
         file=at.path,
         description=file.description,
-        input=_joined(file.path, file.input),
+        input=source,
         output=_joined(file.path, file.output),
         template=template,
-        template_text=folder.text(template) if template else None,
+        template_text=text,
         builder=file.builder,
+        each=file.each,
+        type=document_type(folder, at.path, file.type or _built_by(file.builder), source),
+        provided=file.provided,
+        synchronize=file.synchronize,
     )
+
+
+def _carried(render: model.RenderConfig) -> model.SynchronizeConfig:
+    """The synchronization that a render config asks for itself."""
+    return model.SynchronizeConfig(
+        name=render.name, file=render.file, render=render.name, input=render.output, output=render.input
+    )
+
+
+def _built_by(builder: str | None) -> str | None:
+    """The type of an input that nothing declares, by the builder that reads it."""
+    return STORY_GRAPH if builder in StoryGraph.builders else None
 
 
 def _distinct(folder: BotFolder, renders: tuple[model.RenderConfig, ...]) -> tuple[model.RenderConfig, ...]:
     names: dict[str, model.RenderConfig] = {}
     for each in renders:
         if (other := names.setdefault(each.name, each)) is not each:
-            raise folder.error(each.file, f"The name `{each.name}` is taken by {other.file}.", hint="Rename one.")
-    return renders
+            message = f"The name `{each.name}` is taken by {other.file}."
+            error = folder.error(each.file, message, hint="Rename one.", key="name", code="duplicate_name")
+            folder.report(error)
+    return tuple(names.values())
 
 
 def _synchronize(folder: BotFolder, at: Named, renders: tuple[model.RenderConfig, ...]) -> model.SynchronizeConfig:
@@ -248,6 +313,8 @@ def _synchronize(folder: BotFolder, at: Named, renders: tuple[model.RenderConfig
             at.path,
             f"Unknown render config `{file.render}` in this behavior.",
             hint=nearest(file.render, named) if named else "Add one, or remove this file.",
+            key="render",
+            code="unknown_name",
         )
     render = named[file.render]
     return model.SynchronizeConfig(
@@ -261,14 +328,18 @@ def _synchronize(folder: BotFolder, at: Named, renders: tuple[model.RenderConfig
     )
 
 
-def _template(folder: BotFolder, at: Named, name: str) -> str:
-    """The path of the template of a config: in its folder, or in `templates` below it."""
+def _template(folder: BotFolder, at: Named, name: str, *, what: str = "template") -> str:
+    """The path of the template or schema of a config: in its folder, or in `templates` below it."""
     parent = at.path.rpartition("/")[0]
     paths = (_joined(parent, name), _joined(f"{parent}/templates", name))
     found = next((path for path in paths if path in folder.files), None)
     if found is None:
         raise folder.error(
-            at.path, f"Template `{name}` not found.", hint=f"Put it at {paths[0]} or {paths[1]}, or correct `template`."
+            at.path,
+            f"{what.capitalize()} `{name}` not found.",
+            hint=f"Put it at {paths[0]} or {paths[1]}, or correct `{what}`.",
+            key=what,
+            code="missing_file",
         )
     return found
 
@@ -283,27 +354,51 @@ _AUTO_ACTIONS = frozenset({"initialize_project"})
 def load_bot(root: Path) -> model.BotDefinition:
     """Load a bot definition. Nothing is run or written, and nothing outside the folder is read."""
     folder = read_bot_folder(root)
+    definition = load_folder(folder)
+    if folder.errors:
+        raise _first(folder)
+    assert definition is not None
+    return definition
+
+
+def _first(folder: BotFolder) -> ConfigurationError:
+    """The first mistake, with how many others there are."""
+    error, more = folder.errors[0], len(folder.errors) - 1
+    if not more:
+        return error
+    hint = f"{error.hint or ''} `trysquare bot check` shows {more} more.".strip()
+    return ConfigurationError(error.message, where=error.where, hint=hint)
+
+
+def load_folder(folder: BotFolder) -> model.BotDefinition | None:
+    """What can be loaded of a definition, with every mistake in `folder.findings`; None where nothing can be."""
+    return folder.attempt(lambda: _load(folder), None)
+
+
+def _load(folder: BotFolder) -> model.BotDefinition:
     config_path = _config_path(folder)
-    config = folder.read(config_path, schema.BotConfig)
+    config = folder.attempt(lambda: folder.read(config_path, schema.BotConfig), schema.BotConfig())
     texts = folder.read_optional("instructions.json", schema.InstructionsFile)
     triggers = folder.read_optional("trigger_words.json", schema.TriggerFile)
-    name = _bot_name(folder, config, config_path)
-    actions = _load_actions(folder, config)
+    name = folder.attempt(lambda: _bot_name(folder, config, config_path), "bot")
+    actions = _load_actions(folder, config, config_path)
     folders = _choose_behaviors(folder, config, config_path)
     _check_tools(folder, config_path, name, folders, actions)
     behaviors = tuple(load_behavior(folder, at, [action.name for action in actions]) for at in folders)
+    behaviors = resolve_types(folder, behaviors)
     _note_unbuilt(folder, behaviors)
+    rules, gates = load_rules(folder, "rules"), _gates(folder, config, config_path, behaviors, actions)
     return model.BotDefinition(
         name=name,
-        root=root,
+        root=folder.root,
         description=texts.description or config.description,
         goal=texts.goal or config.goal,
         instructions=tuple(texts.instructions),
         trigger_patterns=triggers.all(),
         behaviors=behaviors,
         actions=tuple(actions),
-        rules=load_rules(folder, "rules"),
-        gates=_gates(folder, config, config_path, behaviors, actions),
+        rules=rules,
+        gates=gates,
         jumps={"ahead": config.jumps.ahead, "reopened": config.jumps.reopened},
         runs=config.runs,
         missing=tuple(folder.missing),
@@ -317,9 +412,11 @@ def _config_path(folder: BotFolder) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise folder.error(found[0], "There is also a `config/bot_config.json`.", hint="Keep one of the two.")
+        raise folder.error(
+            found[0], "There is also a `config/bot_config.json`.", hint="Keep one of the two.", code="duplicate_name"
+        )
     hint = 'Write one, for example {"name": "my_bot"}, or create a bot with `trysquare bot new`.'
-    raise ConfigurationError("`bot_config.json` not found.", where=str(folder.root), hint=hint)
+    raise DefinitionError("`bot_config.json` not found.", code="missing_file", where=str(folder.root), hint=hint)
 
 
 def _bot_name(folder: BotFolder, config: schema.BotConfig, config_path: str) -> str:
@@ -328,24 +425,72 @@ def _bot_name(folder: BotFolder, config: schema.BotConfig, config_path: str) -> 
         raise folder.error(
             config_path,
             f"Invalid bot name `{name}`.",
+            code="invalid_name",
+            key="name",
             hint="Use lower-case letters, digits and single underscores in `name`, like story_bot.",
         )
     return name
 
 
-def _load_actions(folder: BotFolder, config: schema.BotConfig) -> list[model.ActionDefinition]:
+def _load_actions(folder: BotFolder, config: schema.BotConfig, config_path: str) -> list[model.ActionDefinition]:
+    if config.actions is not None:
+        return _listed_actions(folder, config, config.actions, config_path)
     folders = folder.subfolders("base_actions")
-    configs = {name: _action_config(folder, at) for name, at in folders.items()}
+    configs = {name: folder.attempt(lambda at=at: _action_config(folder, at), None) for name, at in folders.items()}
+    configs = {name: config or schema.ActionConfig() for name, config in configs.items()}
+    folders = {name: at for name, at in folders.items() if is_name(name) and name not in RESERVED}
     order = _order_actions(folder, folders, configs)
     if not any(configs[name].workflow for name in order):
         raise folder.error(
             "base_actions",
             "The bot has no workflow action.",
+            code="missing_file",
             hint='Add a folder such as 1_gather_context with an action_config.json: {"workflow": true}.',
         )
     _check_following(folder, folders, configs, [name for name in order if configs[name].workflow])
     loaded = [_action(folder, folders[name], configs[name], config) for name in order]
     return sorted(loaded, key=lambda action: not action.workflow)
+
+
+def _listed_actions(
+    folder: BotFolder, config: schema.BotConfig, entries: Mapping[str, schema.ActionEntry], config_path: str
+) -> list[model.ActionDefinition]:
+    """The actions that `bot_config.json` itself describes."""
+    if folder.subfolders("base_actions"):
+        message = "`actions` and the folder base_actions both describe actions."
+        folder.report(
+            folder.error(config_path, message, hint="Keep one of the two.", key="actions", code="duplicate_name")
+        )
+    for name in entries:
+        if not is_name(name) or name in RESERVED:
+            hint = "Use lower-case letters, digits and single underscores."
+            message = f"Invalid action name `{name}`."
+            raise folder.error(config_path, message, hint=hint, key=name, code="invalid_name")
+    if not any(entry.workflow for entry in entries.values()):
+        hint = 'Add one, for example "build_knowledge": {}.'
+        message = "The bot has no workflow action."
+        raise folder.error(config_path, message, hint=hint, key="actions", code="missing_file")
+    loaded = [
+        model.ActionDefinition(
+            name=name,
+            folder=f"base_actions/{name}",
+            workflow=entry.workflow,
+            description=entry.description,
+            instructions=tuple(entry.instructions),
+            trigger_patterns=tuple(entry.trigger_patterns),
+            gate=_changed(_start_gate(name, config), entry),
+        )
+        for name, entry in entries.items()
+    ]
+    return sorted(loaded, key=lambda action: not action.workflow)
+
+
+def _start_gate(name: str, bot: schema.BotConfig) -> model.Gate:
+    return model.Gate(
+        policy="auto" if name in _AUTO_ACTIONS else "manual",
+        proof=bot.proof,
+        budget_tokens=bot.budget_tokens or model.DEFAULT_BUDGET,
+    )
 
 
 def _action_config(folder: BotFolder, at: Named) -> schema.ActionConfig:
@@ -355,6 +500,7 @@ def _action_config(folder: BotFolder, at: Named) -> schema.ActionConfig:
         raise folder.error(
             at.path,
             "`action_config.json` of this action not found.",
+            code="missing_file",
             hint='Write one, for example {"workflow": true}, or remove the folder.',
         )
     config = folder.read(path, schema.ActionConfig)
@@ -362,12 +508,16 @@ def _action_config(folder: BotFolder, at: Named) -> schema.ActionConfig:
         raise folder.error(
             path,
             f"`name` is `{config.name}`, but the folder is `{at.raw}`.",
+            code="wrong_name",
+            key="name",
             hint=f"Write `{at.name}`, or rename the folder.",
         )
     if not config.workflow and (config.policy or config.next_action):
         raise folder.error(
             path,
             "An independent action is never closed and has nothing after it.",
+            code="invalid_value",
+            key="workflow",
             hint="Remove `policy` and `next_action`, or set `workflow` to true.",
         )
     return config
@@ -380,11 +530,15 @@ def _order_actions(
     both = [name for name, at in folders.items() if at.number is not None and configs[name].order is not None]
     for by_number, by_order in zip(both, sorted(both, key=lambda name: configs[name].order or 0), strict=True):
         if by_number != by_order:
-            raise folder.error(
+            error = folder.error(
                 f"{folders[by_order].path}/action_config.json",
                 f"`order` puts this action at the position of `{folders[by_number].raw}`.",
                 hint="Match `order` with the numbers of the folders, or remove it.",
+                key="order",
+                code="wrong_order",
             )
+            folder.report(error)
+            break
 
     def rank(name: str) -> tuple[bool, int, str]:
         at, order = folders[name], configs[name].order
@@ -407,9 +561,12 @@ def _check_following(
             continue
         path = f"{folders[name].path}/action_config.json"
         if given is not None and given not in workflow:
-            raise folder.error(path, f"Unknown `next_action` `{given}`.", hint=nearest(given, workflow))
+            unknown, hint = f"Unknown `next_action` `{given}`.", nearest(given, workflow)
+            folder.report(folder.error(path, unknown, hint=hint, key="next_action", code="unknown_name"))
+            continue
         message = f"`next_action` is `{given}`, but by their numbers `{expected}` comes after `{name}`."
-        raise folder.error(path, message, hint="Renumber the folders, or correct `next_action`.")
+        hint = "Renumber the folders, or correct `next_action`."
+        folder.report(folder.error(path, message, hint=hint, key="next_action", code="wrong_order"))
 
 
 def _action(folder: BotFolder, at: Named, file: schema.ActionConfig, bot: schema.BotConfig) -> model.ActionDefinition:
@@ -417,11 +574,6 @@ def _action(folder: BotFolder, at: Named, file: schema.ActionConfig, bot: schema
     triggers = folder.read_optional(f"{at.path}/trigger_words.json", schema.TriggerFile)
     known = ("action_config", "instructions", "trigger_words")
     folder.note_unknown(folder.json_files(at.path).values(), known, what="file")
-    start = model.Gate(
-        policy="auto" if at.name in _AUTO_ACTIONS else "manual",
-        proof=bot.proof,
-        budget_tokens=bot.budget_tokens or model.DEFAULT_BUDGET,
-    )
     return model.ActionDefinition(
         name=at.name,
         folder=at.path,
@@ -429,22 +581,24 @@ def _action(folder: BotFolder, at: Named, file: schema.ActionConfig, bot: schema
         description=file.description or texts.description,
         instructions=tuple(texts.instructions),
         trigger_patterns=triggers.all(),
-        gate=_changed(start, file),
+        gate=_changed(_start_gate(at.name, bot), file),
     )
 
 
 def _choose_behaviors(folder: BotFolder, config: schema.BotConfig, config_path: str) -> list[Named]:
     """The configured behaviors, or all; ordered by number, else as listed."""
     found = folder.subfolders("behaviors")
-    for at in found.values():
-        _check_name(folder, at, what="behavior")
+    right = [each.name for each in folder.each(found.values(), lambda at: _check_name(folder, at, what="behavior"))]
+    found = {name: at for name, at in found.items() if name in right}
     if config.behaviors is None:
         listed = list(found)
     else:
         listed = [clean_name(raw) for raw in config.behaviors]
         _check_listed(folder, listed, found, config_path)
+        listed = [name for name in dict.fromkeys(listed) if name in found] or list(found)
     if not listed:
-        raise folder.error("behaviors", "The bot has no behavior.", hint="Add a folder such as behaviors/1_shape.")
+        hint = "Add a folder such as behaviors/1_shape."
+        raise folder.error("behaviors", "The bot has no behavior.", hint=hint, code="missing_file")
     return [found[name] for name in listed]
 
 
@@ -452,27 +606,33 @@ def _check_listed(folder: BotFolder, listed: list[str], found: Mapping[str, Name
     for position, name in enumerate(listed):
         if name not in found:
             hint = f"{nearest(name, found)} Or add behaviors/{position + 1}_{name}."
-            raise folder.error(config_path, f"Unknown behavior `{name}` in `behaviors`.", hint=hint)
-        if name in listed[:position]:
-            raise folder.error(config_path, f"`behaviors` lists `{name}` twice.", hint="Remove one of the two.")
-    numbered = [name for name in listed if found[name].number is not None]
+            message = f"Unknown behavior `{name}` in `behaviors`."
+            folder.report(folder.error(config_path, message, hint=hint, key=name, code="unknown_name"))
+        elif name in listed[:position]:
+            message = f"`behaviors` lists `{name}` twice."
+            hint = "Remove one of the two."
+            folder.report(folder.error(config_path, message, hint=hint, key="behaviors", code="duplicate_name"))
+    numbered = [name for name in dict.fromkeys(listed) if name in found and found[name].number is not None]
     if (by_number := sorted(numbered, key=lambda name: found[name].order)) != numbered:
         hint = f"By number the order is {', '.join(by_number)}. Renumber the folders, or correct the list."
-        raise folder.error(config_path, "`behaviors` has another order than the numbers of the folders.", hint=hint)
-    folder.warnings.extend(
-        f"{at.path}: this behavior is not listed in bot_config.json and is left out."
-        for name, at in found.items()
-        if name not in listed
-    )
+        message = "`behaviors` has another order than the numbers of the folders."
+        folder.report(folder.error(config_path, message, hint=hint, key="behaviors", code="wrong_order"))
+    for name, at in found.items():
+        if name not in listed:
+            message = "this behavior is not listed in bot_config.json and is left out."
+            folder.used.update(path for path in folder.files if path.startswith(f"{at.path}/"))
+            folder.warn(at.path, message, hint="Add it to `behaviors`, or remove it.", code="not_listed")
 
 
-def _check_name(folder: BotFolder, at: Named, *, what: str) -> None:
+def _check_name(folder: BotFolder, at: Named, *, what: str) -> Named:
     if at.name in RESERVED:
         hint = f"Choose another name. Reserved: {', '.join(sorted(RESERVED))}."
-        raise folder.error(at.path, f"The name `{at.name}` of this {what} is reserved.", hint=hint)
+        message = f"The name `{at.name}` of this {what} is reserved."
+        raise folder.error(at.path, message, hint=hint, code="invalid_name")
     if not is_name(at.name):
         hint = "Use lower-case letters, digits and single underscores after a number: 3_build_knowledge."
-        raise folder.error(at.path, f"Invalid {what} name `{at.name}`.", hint=hint)
+        raise folder.error(at.path, f"Invalid {what} name `{at.name}`.", hint=hint, code="invalid_name")
+    return at
 
 
 def _check_tools(
@@ -486,21 +646,22 @@ def _check_tools(
         path = named[tool.behavior].path if tool.behavior else config_path
         if len(tool.name) > MAX_TOOL_NAME:
             message = f"The tool name `{tool.name}` has {len(tool.name)} characters; clients accept {MAX_TOOL_NAME}."
-            raise folder.error(path, message, hint="Shorten the name of the bot, the behavior or the action.")
+            hint = "Shorten the name of the bot, the behavior or the action."
+            folder.report(folder.error(path, message, hint=hint, code="long_name"))
         if (other := taken.setdefault(tool.name, tool)) is not tool:
             message = f"Two tools would be called `{tool.name}`: {_described(other)} and {_described(tool)}."
-            raise folder.error(path, message, hint="Rename the behavior or the action.")
+            hint = "Rename the behavior or the action."
+            folder.report(folder.error(path, message, hint=hint, code="duplicate_name"))
 
 
 def _note_unbuilt(folder: BotFolder, behaviors: Sequence[model.BehaviorDefinition]) -> None:
     """Warn of rendered documents that no behavior builds; the project may bring them along."""
     built = {each.output for behavior in behaviors for each in behavior.content.knowledge}
-    folder.warnings.extend(
-        f"{render.file}: no behavior builds its input `{render.input}`."
-        for behavior in behaviors
-        for render in behavior.content.renders
-        if render.input not in built
-    )
+    for render in (each for behavior in behaviors for each in behavior.content.renders):
+        if render.input not in built and not render.provided:
+            message = f"no behavior builds its input `{render.input}`."
+            hint = "Correct `input`, or set `provided` if the project brings it along."
+            folder.warn(render.file, message, hint=hint, code="unbuilt_input", key="input")
 
 
 def _described(tool: ToolName) -> str:
@@ -523,9 +684,9 @@ def _gates(
     names = {*known, *own, *(f"{each.behavior}.{each.action}" for each in positions)}
     for key in config.gates:
         if key not in names:
-            raise folder.error(
-                config_path, f"Unknown action or behavior `{key}` in `gates`.", hint=nearest(key, sorted(names))
-            )
+            message = f"Unknown action or behavior `{key}` in `gates`."
+            hint = nearest(key, sorted(names))
+            folder.report(folder.error(config_path, message, hint=hint, key=key, code="unknown_name"))
     gates: dict[Position, model.Gate] = {}
     for action in actions:
         general = _changed(action.gate, config.gates.get(action.name))
@@ -542,7 +703,7 @@ def _gates(
 def _own_gates(folder: BotFolder, behavior: model.BehaviorDefinition) -> dict[str, schema.GateKeys]:
     parts = folder.subfolders(behavior.folder)
     files = {name: f"{parts[name].path}/action_config.json" for name in behavior.additions}
-    return {name: folder.read(path, schema.GateKeys) for name, path in files.items() if path in folder.files}
+    return {name: folder.read_optional(path, schema.GateKeys) for name, path in files.items() if path in folder.files}
 
 
 def _changed(gate: model.Gate, keys: schema.GateKeys | None) -> model.Gate:
@@ -572,7 +733,9 @@ def _members(folder: BotFolder, config: schema.BotConfig, path: str, names: Iter
             found.extend(config.teams[name[1:]])
         else:
             hint = nearest(name[1:], sorted(config.teams)) if config.teams else "Name its members in `teams`."
-            raise folder.error(path, f"Unknown team `{name}`.", hint=hint)
+            error = folder.error(path, f"Unknown team `{name}`.", hint=hint, key=name, code="unknown_name")
+            if str(error) not in map(str, folder.errors):
+                folder.report(error)
     return tuple(dict.fromkeys(found))
 
 
@@ -587,14 +750,19 @@ def _check_policies(
         policies = [gates[Position(behavior=behavior.name, action=name)].policy for name in workflow]
         left = [policy for policy in policies if policy != "skip"]
         if not left:
-            raise folder.error(
+            error = folder.error(
                 config_path,
                 f"Every action of `{behavior.name}` is skipped.",
                 hint="Leave the behavior out of `behaviors`, or give one of its actions another policy.",
+                code="dead_end",
             )
-        if left[-1] == "combine_next":
-            raise folder.error(
+            folder.report(error)
+        elif left[-1] == "combine_next":
+            error = folder.error(
                 config_path,
                 f"The last action of `{behavior.name}` has the policy combine_next, and nothing comes after it.",
                 hint="Give it the policy manual or auto.",
+                key="combine_next",
+                code="dead_end",
             )
+            folder.report(error)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from trysquare.bots.definition.folder import ToolName, clean_name, tool_names
+from trysquare.bots.documents.base import DocumentType
+from trysquare.bots.documents.paths import schema_at
+from trysquare.bots.documents.shapes import properties_of
+from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.scanners.base import Rule
 from trysquare.bots.workflow.machine import PROOF, Jump, JumpPolicy, Plan, Policy, Position, RunsOf, Strength
+from trysquare.core.json import JsonObject
 
 DEFAULT_BUDGET = 6_000
 _JUMPS: tuple[Jump, ...] = ("ahead", "reopened")
@@ -86,14 +92,21 @@ class Guardrails:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnowledgeConfig:
-    """A document that build_knowledge writes, with its template."""
+    """A document that build_knowledge writes, or many: its type, and its template or schema."""
 
     name: str
     file: str
     output: str
-    template: str
-    template_text: str
+    """Its path; with `*` in the name of the file, it stands for many documents."""
+    template: str | None = None
+    template_text: str | None = None
     description: str = ""
+    type: DocumentType = field(default_factory=DocumentType)
+    declared: bool = False
+    """Whether the config names the type, or it was inferred."""
+    schema_file: str | None = None
+    required: bool = True
+    """Whether a project without it has a violation."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,6 +121,39 @@ class RenderConfig:
     template_text: str | None = None
     builder: str | None = None
     description: str = ""
+    each: str | None = None
+    """A JSONPath: every item that it selects has a file of its own."""
+    type: DocumentType = field(default_factory=StoryGraph)
+    """The type of the input."""
+    provided: bool = False
+    """Whether the project brings the input along, so that no behavior builds it."""
+    synchronize: bool = False
+    """Whether edits of the page are carried back without a config of its own."""
+
+    @property
+    def outputs(self) -> str:
+        """The path of the output, with `*` for what the items fill in."""
+        return re.sub(r"\*?\{\{[^{}]*\}\}\*?", "*", self.output) if self.each is not None else self.output
+
+    def seen_schema(self) -> tuple[JsonObject, ...] | None:
+        """Schemas of what the template sees: the document, then the item of `each`; None if nothing tells."""
+        whole = self.type.view_schema()
+        if whole is None:
+            return None
+        if "*" in self.input:
+            named = {"file": {"type": "string"}, "stem": {"type": "string"}}
+            whole = {**whole, "properties": {**whole.get("properties", {}), **named}}
+            if "*" not in self.output and self.each is None:
+                listed = {"documents": {"type": "array", "items": whole}}
+                return ({"type": "object", "properties": listed, "$defs": whole.get("$defs", {})},)
+        if self.each is None:
+            return (whole,)
+        item = schema_at(self.each, whole)
+        known = properties_of(item, whole) if item is not None else None
+        inner: JsonObject = (
+            {} if known is None else {"type": "object", "properties": {**known, "number": {}, "value": {}}}
+        )
+        return (whole, inner)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

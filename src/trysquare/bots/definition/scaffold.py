@@ -127,7 +127,25 @@ def _behavior(folder: str, about: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_new_bot(folder: Path, name: str) -> list[str]:
+GALLERY = Path(__file__).parent.parent / "gallery"
+TEMPLATES = ("checklist", "release", "incident", "spec", "story")
+"""Small bots to start from, each of a few files."""
+
+
+def gallery_files(template: str, name: str) -> dict[str, str]:
+    """The files of a bot of the gallery, under another name."""
+    root = GALLERY / template
+    paths = sorted(path for path in root.rglob("*") if path.is_file())
+    files = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    for path, before, after in (
+        ("bot_config.json", f'"name": "{template}"', f'"name": "{name}"'),
+        ("README.md", f"# {template}\n", f"# {name}\n"),
+    ):
+        files[path] = files[path].replace(before, after, 1)
+    return files
+
+
+def write_new_bot(folder: Path, name: str, template: str | None = None) -> list[str]:
     """Write a new bot into a folder that does not exist yet; returns its files."""
     if not is_name(name):
         raise ConfigurationError(
@@ -137,7 +155,7 @@ def write_new_bot(folder: Path, name: str) -> list[str]:
         raise ConfigurationError(
             "already exists.", where=str(folder), hint="Choose another name, or another directory with --into."
         )
-    files = template_files(name)
+    files = template_files(name) if template is None else gallery_files(template, name)
     try:
         for path, text in files.items():
             file = folder / path

@@ -8,7 +8,8 @@ from difflib import SequenceMatcher
 from typing import Any, TypeVar, cast
 
 from trysquare.bots.graph import Graph, all_stories, children, stories_of, top_node, walk
-from trysquare.bots.rendering.template import Record, as_line
+from trysquare.bots.rendering.mustache import as_line
+from trysquare.bots.rendering.template import FLAG, Record
 from trysquare.core.json import JsonObject
 
 ALIKE = 0.6
@@ -82,7 +83,7 @@ class NodeMerge:
     def merge(self, node: JsonObject, before: Record, after: Record, where: str) -> None:
         """Merge every edited value of a record, and its lists."""
         for name in dict.fromkeys((*before, *after)):
-            if name in SHOWN_ONLY or name in _BELOW:
+            if name in SHOWN_ONLY or name in _BELOW or name.startswith(FLAG):
                 continue
             if name in KEYS:
                 self._merge_records(node, name, records(before, name), records(after, name), where)

@@ -1,144 +1,18 @@
-"""Invertible Mustache subset: rendering of a graph's view, and reading of rendered text back into records."""
+"""What a template sees of a story graph, and rendered pages read back into records by their templates."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from trysquare.bots.graph import Graph, Node, children, stories_of, top_node
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.bots.rendering.mustache import Part, Section, Text, Value, parse_template
 from trysquare.core.json import JsonObject
 
-MAX_RENDERED = 4_000_000
-
-_TAG = re.compile(r"\{\{(?P<sign>[#^/!]?)\s*(?P<name>[^{}]*?)\s*\}\}")
-_ALONE = re.compile(r"^[ \t]*(\{\{[#^/!][^{}]*\}\})[ \t]*(?:\n|\Z)", re.MULTILINE)
-_NAME = re.compile(r"\.|[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*")
-
-
-class TemplateError(ToolError):
-    """An invalid template, with the line."""
-
-    default_code = ErrorCode.CONFIG_INVALID
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part for each item of a list, for a value, or for its absence."""
-
-    name: str
-    parts: tuple[Part, ...]
-    inverted: bool = False
-
-
-Part: TypeAlias = Text | Value | Section
-
-
-def parse_template(template: str) -> tuple[Part, ...]:
-    """Parse a template.
-
-    `{{name}}` is a value, `{{a.b}}` one within another, `{{.}}` the item itself; `{{#list}}…{{/list}}` repeats for each
-    item (or once for a value), `{{^list}}…{{/list}}` applies where there is none; `{{! … }}` is a comment. Names are
-    looked up outwards. A section tag alone on its line takes the line with it. Values are inserted on one line.
-    """
-    text = _ALONE.sub(r"\1", template)
-    stack: list[tuple[str, bool, list[Part]]] = [("", False, [])]
-    end = 0
-    for tag in _TAG.finditer(text):
-        if before := text[end : tag.start()]:
-            stack[-1][2].append(Text(before))
-        end = tag.end()
-        if (problem := _add_tag(tag["sign"], tag["name"], stack)) is not None:
-            line = template.count("\n", 0, max(0, template.find(tag.group()))) + 1
-            raise TemplateError(f"Line {line}: {problem}.")
-    if text[end:]:
-        stack[-1][2].append(Text(text[end:]))
-    if len(stack) > 1:
-        raise TemplateError(f"The section `{stack[-1][0]}` of the template is not closed.")
-    return tuple(stack[0][2])
-
-
-def _add_tag(sign: str, name: str, stack: list[tuple[str, bool, list[Part]]]) -> str | None:
-    """Add a tag to the innermost section; returns a problem."""
-    if sign == "!":
-        return None
-    if not _NAME.fullmatch(name):
-        return f"`{name}` is not a valid name"
-    if sign in ("#", "^"):
-        stack.append((name, sign == "^", []))
-    elif sign == "/":
-        if len(stack) == 1 or stack[-1][0] != name:
-            return f"`{name}` is closed but not open"
-        opened, inverted, parts = stack.pop()
-        stack[-1][2].append(Section(opened, tuple(parts), inverted))
-    else:
-        stack[-1][2].append(Value(name))
-    return None
-
-
-def render_template(template: str, values: Mapping[str, Any]) -> str:
-    """Render a template. Three or more newlines become two, so that absent parts leave no gaps."""
-    pieces: list[str] = []
-    _render(parse_template(template), (values,), pieces, [0])
-    return re.sub(r"\n{3,}", "\n\n", "".join(pieces)).strip("\n") + "\n"
-
-
-def _render(parts: Sequence[Part], scopes: tuple[Any, ...], pieces: list[str], size: list[int]) -> None:
-    for part in parts:
-        if isinstance(part, Section):
-            for scope in _scopes(part, scopes):
-                _render(part.parts, scope, pieces, size)
-            continue
-        piece = part.text if isinstance(part, Text) else as_line(look_up(part.name, scopes))
-        size[0] += len(piece)
-        if size[0] > MAX_RENDERED:
-            raise TemplateError(f"The rendered text is longer than {MAX_RENDERED:,} characters.")
-        pieces.append(piece)
-
-
-def _scopes(section: Section, scopes: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    value = look_up(section.name, scopes)
-    exists = bool(value) or value == 0
-    if section.inverted:
-        return [] if exists else [scopes]
-    if isinstance(value, list):
-        return [(*scopes, item) for item in cast("list[Any]", value)]
-    return [(*scopes, value)] if exists else []
-
-
-def look_up(name: str, scopes: tuple[Any, ...]) -> Any:
-    """Look up a name from the innermost scope outwards."""
-    if name == ".":
-        return scopes[-1]
-    first, *rest = name.split(".")
-    for scope in reversed(scopes):
-        if isinstance(scope, Mapping) and first in scope:
-            value: Any = cast("Mapping[str, Any]", scope)[first]
-            for piece in rest:
-                value = cast("Mapping[str, Any]", value).get(piece) if isinstance(value, Mapping) else None
-            return value
-    return None
-
-
-def as_line(value: Any) -> str:
-    if value is None or isinstance(value, (list, dict)):
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return " ".join(str(value).split())
-
+FLAG = "?"
+"""Before the name of a value that a page shows by the presence of a text, such as the `x` of a ticked box."""
 
 _DEEPEST_HEADING = 6
 
@@ -270,7 +144,9 @@ def _put(record: Record, line: Line, match: re.Match[str]) -> None:
             items.append({})
         target = items[-1]
     for name, value in zip(line.names, match.groups(), strict=True):
-        if value is not None:
+        if name.startswith(FLAG):
+            target[name] = value is not None
+        elif value is not None:
             target[name] = value.strip()
 
 
@@ -297,12 +173,19 @@ class _Layout:
             elif isinstance(part, Value):
                 self.pattern += f"({_KINDS.get(part.name, '.*?')})"
                 self.names.append(part.name)
-            elif _is_inline(part):
-                self.pattern += "(?:"
-                self._add(part.parts)
-                self.pattern += ")?"
+            elif is_inline(part):
+                self._add_inline(part)
             else:
                 self._add_section(part)
+
+    def _add_inline(self, section: Section) -> None:
+        if (text := flag_text(section)) is not None:
+            self.pattern += f"((?i:{re.escape(text)}))?"
+            self.names.append(f"{FLAG}{section.name}")
+            return
+        self.pattern += "(?:"
+        self._add(section.parts)
+        self.pattern += ")?"
 
     def _add_text(self, text: str) -> None:
         first, *rest = text.split("\n")
@@ -337,8 +220,17 @@ class _Layout:
         self.pattern, self.names, self.words = "", [], False
 
 
-def _is_inline(section: Section) -> bool:
+def flag_text(section: Section) -> str | None:
+    """The text by which a section within a line shows that its value is there; None where it shows more."""
+    if section.inverted or section.name == "." or len(section.parts) != 1 or not is_inline(section):
+        return None
+    (only,) = section.parts
+    return only.text if isinstance(only, Text) and only.text.strip() else None
+
+
+def is_inline(section: Section) -> bool:
+    """Whether a section begins and ends within one line."""
     return not any(
-        ("\n" in part.text) if isinstance(part, Text) else isinstance(part, Section) and not _is_inline(part)
+        ("\n" in part.text) if isinstance(part, Text) else isinstance(part, Section) and not is_inline(part)
         for part in section.parts
     )

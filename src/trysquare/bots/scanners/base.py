@@ -9,19 +9,25 @@ from typing import Any, Literal, TypeAlias
 from trysquare.core.json import JsonObject
 
 Severity: TypeAlias = Literal["error", "warning"]
-NodeKind: TypeAlias = Literal[
-    "graph", "epic", "sub_epic", "story", "increment", "criterion", "scenario", "step", "file"
-]
+PATH = "path"
+"""The kind of a target that is a JSONPath."""
+FILE = "file"
+"""The kind of a target that is the text of a file."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
-    """What a scanner reads: each node of a kind, or one field of it."""
+    """What a scanner reads: what a JSONPath selects, each node of a kind or one field of it, or files."""
 
-    kind: NodeKind
+    kind: str
     field: str | None = None
+    """The field of a node, or the JSONPath."""
+    document: str | None = None
+    """The name of the document's config; None for every document of the behavior."""
 
     def __str__(self) -> str:
+        if self.kind == PATH and self.field is not None:
+            return self.field
         return self.kind if self.field is None else f"{self.kind}.{self.field}"
 
 
@@ -121,6 +127,8 @@ class Violation:
     text: str
     where: str = ""
     example: Any = None
+    whole: bool = False
+    """Whether it is about a document itself, whatever the scope."""
 
     def to_json(self) -> JsonObject:
         fields: JsonObject = {"rule": self.rule, "severity": self.severity, "file": self.file, "line": self.line}

@@ -10,10 +10,15 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
-from trysquare.bots.graph import GraphFile, Node, Pointer, digest_of, nearest_line, problems_of, read_document, walk
+from trysquare.bots.documents.base import Document, DocumentType, Node
+from trysquare.bots.documents.paths import select_path
+from trysquare.bots.documents.store import expand, read_document
+from trysquare.bots.graph import digest_of
 from trysquare.bots.scanners.base import (
+    FILE,
+    PATH,
     CommandScanner,
     Hit,
     Problem,
@@ -34,16 +39,37 @@ MAX_SCANNED = 1_000_000
 """Larger files are not scanned."""
 MAX_FILES = 5_000
 MAX_TEXT = 200
-GRAPH_RULE = "story_graph"
-"""The implicit rule that a story graph is valid."""
+MISSING_RULE = "missing_document"
+"""The implicit rule that a required document exists."""
+
+State: TypeAlias = Literal["valid", "invalid", "missing", "absent"]
+"""`missing` is a required document that does not exist, `absent` one that need not."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """A document that rules read, or many, as the definition names it."""
+
+    path: str
+    type: DocumentType
+    name: str = ""
+    required: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Artifacts:
     folder: DirectoryRoot
-    graphs: tuple[str, ...] = ()
+    documents: tuple[Source, ...] = ()
     files: tuple[str, ...] | None = None
     """Files or globs for file rules; None for every file of the folder."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Loaded:
+    """A valid document with its source."""
+
+    source: Source
+    document: Document
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +77,8 @@ class ScanReport:
     violations: tuple[Violation, ...] = ()
     problems: tuple[Problem, ...] = ()
     scanned: tuple[str, ...] = ()
+    documents: tuple[tuple[str, State], ...] = ()
+    """Every document of the definition, and how it is."""
 
     @property
     def clean(self) -> bool:
@@ -82,24 +110,25 @@ def scan(
     """Run every rule with a scanner over the artifacts."""
     scanned = [rule for rule in rules if rule.scanner is not None]
     cache = ScanCache() if cache is None else cache
-    graphs, violations = _read_graphs(artifacts)
+    loaded, violations, states = _read_documents(artifacts)
     problems: list[Problem] = []
     texts, refused = _read_files(artifacts) if any(_wants_files(rule.scanner) for rule in scanned) else ({}, [])
     for rule in scanned:
         try:
-            violations.extend(_scan_rule(rule, graphs, texts, artifacts, cache, seconds))
+            violations.extend(_scan_rule(rule, loaded, texts, artifacts, cache, seconds))
         except ScannerFailed as error:
             problems.append(Problem(rule=rule.name, file=rule.file, message=f"The rule could not be applied: {error}."))
     return ScanReport(
         violations=tuple(sorted(violations, key=lambda each: (each.severity, each.file, each.line, each.rule))),
         problems=(*problems, *refused),
-        scanned=(*(graph.path for graph in graphs), *texts),
+        scanned=(*dict.fromkeys(each.document.path for each in loaded), *texts),
+        documents=tuple(states.items()),
     )
 
 
 def _scan_rule(
     rule: Rule,
-    graphs: Sequence[GraphFile],
+    loaded: Sequence[_Loaded],
     texts: dict[str, str],
     artifacts: Artifacts,
     cache: ScanCache,
@@ -112,8 +141,11 @@ def _scan_rule(
         inputs = {path: text for path, text in texts.items() if matches(path, globs)}
         selected = [Selected(value=text, file=path) for path, text in inputs.items()]
     else:
-        inputs = {graph.path: graph.text for graph in graphs}
-        selected = [each for graph in graphs for each in _select(scanner.target, graph)]
+        named = [each for each in loaded if scanner.target.document in (None, each.source.name)]
+        # Several configs may be about one document.
+        read = {(each.document.path, each.source.type.name): each for each in named}.values()
+        inputs = {each.document.path: each.document.text for each in read}
+        selected = [found for each in read for found in _select(scanner.target, each)]
     key = _key(rule, inputs)
     if (cached := cache.get(key)) is not None:
         return cached
@@ -142,24 +174,29 @@ def _shortened(value: Any) -> str:
     return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
 
 
-def _select(target: Target, file: GraphFile) -> list[Selected]:
-    """Every node of the target's kind, or the values of its field."""
-    nodes = [node for node in walk(file.graph) if node.kind == target.kind]
-    found = [(node, pointer, value) for node in nodes for pointer, value in _values_of(target, node)]
+def _select(target: Target, loaded: _Loaded) -> list[Selected]:
+    """Every value that the target names in a document."""
+    document = loaded.document
+    if target.kind == PATH:
+        nodes = select_path(target.field or "$", document.value)
+    elif target.kind in loaded.source.type.targets:
+        nodes = loaded.source.type.select(target.kind, document.value)
+        nodes = nodes if target.field is None else [each for node in nodes for each in _field(node, target.field)]
+    else:
+        return []
     return [
-        Selected(value=value, file=file.path, line=nearest_line(file, pointer), where=" > ".join(node.address))
-        for node, pointer, value in found
+        Selected(value=value, file=document.path, line=document.line(pointer), where=where)
+        for pointer, value, where in nodes
     ]
 
 
-def _values_of(target: Target, node: Node) -> list[tuple[Pointer, Any]]:
-    if target.field is None:
-        return [(node.pointer, node.value)]
-    value: Any = None if node.kind == "step" else node.value.get(target.field)
-    pointer = (*node.pointer, target.field)
+def _field(node: Node, name: str) -> list[Node]:
+    """A field of a node; of a list, each of its items."""
+    pointer, holder, where = node
+    value: Any = cast("dict[str, Any]", holder).get(name) if isinstance(holder, dict) else None
     if isinstance(value, list):
-        return [((*pointer, index), item) for index, item in enumerate(cast("list[Any]", value))]
-    return [] if value is None else [(pointer, value)]
+        return [((*pointer, name, index), item, where) for index, item in enumerate(cast("list[Any]", value))]
+    return [] if value is None else [((*pointer, name), value, where)]
 
 
 def matches(path: str, globs: tuple[str, ...]) -> bool:
@@ -174,32 +211,55 @@ def _key(rule: Rule, inputs: dict[str, str]) -> str:
 
 
 def _wants_files(scanner: Scanner | None) -> bool:
-    return scanner is not None and (scanner.target.kind == "file" or isinstance(scanner, CommandScanner))
+    return scanner is not None and (scanner.target.kind == FILE or isinstance(scanner, CommandScanner))
 
 
-def _read_graphs(artifacts: Artifacts) -> tuple[list[GraphFile], list[Violation]]:
-    """The valid graphs, and violations of the others."""
-    graphs: list[GraphFile] = []
+def _read_documents(artifacts: Artifacts) -> tuple[list[_Loaded], list[Violation], dict[str, State]]:
+    """The valid documents, violations of the others, and how each is."""
+    loaded: list[_Loaded] = []
     violations: list[Violation] = []
-    for path in dict.fromkeys(artifacts.graphs):
-        try:
-            file = read_document(artifacts.folder, path)
-        except NotFound:
-            continue
-        except InvalidArguments as error:
-            violations.append(_invalid_graph(path, int(error.fields.get("line", 1)), error.message, "/"))
-            continue
-        problems = problems_of(file.graph)
-        for each in problems:
-            where = "/" + "/".join(map(str, each.pointer))
-            violations.append(_invalid_graph(path, nearest_line(file, each.pointer), each.message, where))
-        if not problems:
-            graphs.append(file)
-    return graphs, violations
+    states: dict[str, State] = {}
+    for source in artifacts.documents:
+        paths = expand(artifacts.folder, source.path)
+        for path in paths or [source.path]:
+            document, found = _read(artifacts.folder, path, source)
+            if found is None:
+                states.setdefault(path, "missing" if source.required else "absent")
+                violations.extend([_missing(path, source)] if source.required else [])
+                continue
+            states[path] = "invalid" if found or states.get(path) == "invalid" else "valid"
+            violations.extend(each for each in found if each not in violations)
+            if document is not None and not found:
+                loaded.append(_Loaded(source=source, document=document))
+    return loaded, violations, states
 
 
-def _invalid_graph(path: str, line: int, message: str, where: str) -> Violation:
-    return Violation(rule=GRAPH_RULE, severity="error", file=path, line=line, message=message, text=where, where=where)
+def _read(folder: DirectoryRoot, path: str, source: Source) -> tuple[Document | None, list[Violation] | None]:
+    """A document with what is wrong with it; None where there is no such file."""
+    kind = source.type
+    try:
+        document = read_document(folder, path, kind)
+        problems = list(kind.problems(document.value))
+    except NotFound:
+        return None, None
+    except (InvalidArguments, PathNotAllowed) as error:
+        return None, [_invalid(kind, path, int(error.fields.get("line", 1)), error.message, "/")]
+    return document, [
+        _invalid(kind, path, document.line(pointer), message, "/" + "/".join(map(str, pointer)))
+        for pointer, message in problems
+    ]
+
+
+def _invalid(kind: DocumentType, path: str, line: int, message: str, where: str) -> Violation:
+    return Violation(
+        rule=kind.name, severity="error", file=path, line=line, message=message, text=where, where=where, whole=True
+    )
+
+
+def _missing(path: str, source: Source) -> Violation:
+    what = f"The document `{source.name}`" if source.name else "The document"
+    message = f"{what} does not exist. Write it with the action build_knowledge."
+    return Violation(rule=MISSING_RULE, severity="error", file=path, line=1, message=message, text=path, whole=True)
 
 
 def _read_files(artifacts: Artifacts) -> tuple[dict[str, str], list[Problem]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from trysquare.bots.actions import LOCATION, produced_files, scan_rules
 from trysquare.bots.artifacts import store_contents
-from trysquare.bots.gates import file_digests
+from trysquare.bots.gates import absent_paths, file_digests
 from trysquare.bots.run_files import defined_digests, defined_path
 from trysquare.bots.tools.admin import View, locate, require_project
 from trysquare.bots.tools.responses import (
@@ -97,7 +97,7 @@ def _view(call: BotCall) -> CloseView:
         location=locate(call, current, loaded, notes, confirmed=True if current.action == INITIALIZE else None),
         together=together,
         files=files,
-        absent=tuple(path for path in paths if path not in files),
+        absent=absent_paths(paths, files),
     )
 
 

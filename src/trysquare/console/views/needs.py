@@ -25,7 +25,7 @@ async def decide(visit: Visit) -> Response:
     """Decide one question, or several of the same action."""
     said: list[str] = []
     choice, reason = visit.field("choice"), visit.field("reason")
-    chosen = [value.partition(" ")[::2] for key, value in visit.form if key == "question"]
+    chosen = [value.rpartition(" ")[::2] for key, value in visit.form if key == "question"]
     decisions = visit.console.decisions
     if len(chosen) > 1 and not await _are_alike(visit, [question for question, _ in chosen]):
         return await _respond(visit, "Nothing was decided: these are not the same action.", status=409)

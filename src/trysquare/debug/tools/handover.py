@@ -9,8 +9,9 @@ from typing import Any, Literal, TypeAlias
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.result import Result
 from trysquare.debug.adapters.registry import language_of
-from trysquare.debug.debugger import BreakpointSpec, Stopped
+from trysquare.debug.debugger import BreakpointSpec, Stopped, unsupported
 from trysquare.debug.explain.explain import Explained, Explanation
+from trysquare.debug.explain.native import find_suite
 from trysquare.debug.service import DebugService
 from trysquare.debug.sessions.launch import LaunchSpec, Target
 from trysquare.debug.sessions.session import DebugSession, Outcome
@@ -32,6 +33,15 @@ class Handover:
     line: int
     is_exception: bool
     note: str = ""
+
+
+def require_stoppable(target: Target, root: Path) -> None:
+    """Refuse a target that a framework of another language runs: it is explained from several runs of its tests."""
+    if not target.is_python and find_suite(target, root) is not None:
+        raise unsupported(
+            f"`{target}` is explained from several runs of its framework, so no session can be handed over.",
+            "Explain it without `stop`, then start the test with session_start and a breakpoint at a line of it.",
+        )
 
 
 async def start_stopped(

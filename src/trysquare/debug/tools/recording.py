@@ -27,7 +27,7 @@ from trysquare.debug.service import DebugService, debug_tool, require_argument
 from trysquare.debug.sessions.launch import read_location, read_target
 from trysquare.debug.snapshot import differences
 from trysquare.debug.sources import Sources, relative
-from trysquare.debug.tools.handover import StopAt, start_stopped
+from trysquare.debug.tools.handover import StopAt, require_stoppable, start_stopped
 
 _MAX_NAMES = 50
 _MAX_UNEXPLAINED = 8
@@ -59,6 +59,8 @@ async def explain(service: DebugService, args: Explain, context: CallContext) ->
     root = service.workspace(args.workspace_root)
     target = read_target(args.target, root, runtime=args.runtime_path)
     who = context.principal.subject
+    if args.stop is not None:
+        require_stoppable(target, root)
     explained = await explain_target(
         target, root, service.supervisor, timeout=args.timeout, sessions=service.sessions, principal=who,
         budget=args.budget,

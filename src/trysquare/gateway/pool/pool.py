@@ -106,6 +106,18 @@ class ServerPool:
     def status(self) -> Mapping[str, ServerStatus]:
         return {name: server.status() for name, server in self._servers.items()}
 
+    def stderr_tail(self, server: str) -> str:
+        """The last output of a server on stderr; empty while it does not run."""
+        return self._find(server).stderr_tail()
+
+    async def stop(self, server: str) -> None:
+        """End a server and the calls that it works on. The next call starts it again."""
+        ended = self._find(server)
+        fresh = self._servers[server] = self._create(ended.config)
+        fresh.version = ended.version
+        fresh.take_over_from(ended)
+        await shielded(ended.close())
+
     async def replace(self, servers: Mapping[str, ServerConfig]) -> None:
         """Use another configuration. Servers with an unchanged entry continue, and so do pending calls."""
         before = self._servers

@@ -152,6 +152,11 @@ class ManagedServer:
             noise=sum(session.connection.noise for session in usable),
         )
 
+    def stderr_tail(self) -> str:
+        """The last output on stderr of the sessions that run."""
+        tails = (session.connection.transport.stderr_tail() for session in self._sessions.values())
+        return "\n".join(tail for tail in tails if tail)
+
     async def call(self, request: UpstreamRequest, context: CallContext, on_sent: Callable[[], None]) -> UpstreamResult:
         """Send a request and wait for its result; a suspended call is resumed instead.
 
