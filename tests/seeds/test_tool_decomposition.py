@@ -159,7 +159,9 @@ async def test_close_names_the_end_of_a_behavior_and_of_the_bot(tmp_path: Path) 
         closed = await bot.call("close_current_action")
         assert (closed["completed_behavior"], closed["next_behavior"]) == ("shape", "prioritization")
         await bot.call("code_validate_rules")
-        ended = await bot.call("close_current_action")
+        refused = await bot.call("close_current_action")
+        assert refused["error"]["code"] == "STATE_CONFLICT", "nothing was built, so the rules are not clean"
+        ended = await bot.call("close_current_action", skip=True, reason="Nothing was built")
         assert ended["next_action"] is None
         assert (ended["workflow_complete"], ended["open_count"]) == (False, 56 - 3)
         assert bot.completed()[-1] == "code.validate_rules"
