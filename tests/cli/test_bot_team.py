@@ -134,3 +134,20 @@ def test_comments_are_kept_and_listed(run: Run, mini: Path) -> None:
     assert only["text"] == "See #12"
     refused = run("bot", "comment", "shape.gather", "x", *HERE)
     assert (refused.code, "Did you mean" in refused.err) == (2, True)
+
+
+def test_what_a_model_wrote_draws_nothing_on_the_terminal(run: Run, mini: Path) -> None:
+    evil = "fine\u001b[2K\rProblems: none"
+
+    async def write() -> None:
+        async with served(mini, bot=mini / "mini", name="mini") as client:
+            await client.call("shape_gather_context", comment=evil, run="b")
+            edit = {"text": evil, "file": "new.txt", "new": evil}
+            await client.call("shape_correct_bot", corrections=[edit])
+
+    asyncio.run(write())
+    for command in (("comment", "--run", "b"), ("correct",)):
+        shown = run("bot", *command, *HERE).out
+        assert "Problems" in shown
+        assert "\u001b" not in shown
+        assert "\r" not in shown

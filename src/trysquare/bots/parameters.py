@@ -109,7 +109,7 @@ PARAMETERS: dict[str, JsonObject] = {
         "properties": {kind: {"type": "array", "items": {"type": "string"}} for kind in KINDS},
         "additionalProperties": False,
     },
-    "comment": _spec("string", "Comment on the action, for who works on it next"),
+    "comment": _spec("string", "Comment for whoever works on it next"),
     "action": _spec("string", "Action to open (default: the current one)"),
     "delivery": _spec("string", "data.delivery.handle of your last delivery"),
     "part": _spec("string", "Handle of one part of the instructions"),
@@ -118,7 +118,9 @@ PARAMETERS: dict[str, JsonObject] = {
     "evidence": _spec("object", "Evidence found, by name"),
     "decisions": _spec("object", "Decisions, by the name of the criterion"),
     "assumptions": _spec("array", "Assumptions, each a string"),
-    "corrections": _spec("array", "What the bot should have done differently, each a string"),
+    "corrections": _spec("array", "Texts, or objects of text, file, old and new"),
+    "apply": _spec("integer", "Number of a correction to apply; the user is asked"),
+    "take_back": _spec("integer", "Number of an applied correction to take back; the user is asked"),
     "overwrite": _spec("boolean", "true discards edits of a rendered file that were not merged"),
     "confirm_deletion": _spec("boolean", "true merges large deletions into the document"),
     "hard": _spec("boolean", "true ends the server process; its client starts a new one"),
@@ -131,10 +133,11 @@ OF_ACTION: dict[str, frozenset[str]] = {
     "decide_planning_criteria": frozenset({"decisions", "assumptions"}),
     "render_output": frozenset({"overwrite"}),
     "synchronize_output": frozenset({"confirm_deletion"}),
-    "correct_bot": frozenset({"corrections"}),
+    "correct_bot": frozenset({"corrections", "apply", "take_back"}),
 }
 
 _ANYWHERE = ("project", "run")
+_DECIDING = ("apply", "take_back")
 _FORWARD = (*_ANYWHERE, "confirm", "scope", "part", "fresh", "delivery", "request_key", "comment")
 _TEXTS = (
     *("action", "comment", "delivery", "project", "run", "request_key", "expected_action", "reason", "part", "query"),
@@ -282,7 +285,9 @@ def behavior_arguments(actions: Sequence[str]) -> BotArguments:
 
 def action_arguments(action: str) -> BotArguments:
     own = sorted(OF_ACTION.get(action, ()))
-    return BotArguments((*_FORWARD, *own), described=own, about=", ".join(_ANYWHERE) + " …")
+    described = [name for name in own if name not in _DECIDING]
+    about = ", ".join((*(name for name in own if name in _DECIDING), *_ANYWHERE)) + " …"
+    return BotArguments((*_FORWARD, *own), described=described, about=about)
 
 
 def _read(tool: str, given: JsonObject) -> Parameters:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trysquare.bots.actions import produced_files
+from trysquare.bots.checkout_runs import home_of
 from trysquare.bots.definition.check import require_sound_rules
 from trysquare.bots.definition.loader import load_bot
 from trysquare.bots.definition.model import BotDefinition, Changes, changed_parts, strength_of
@@ -18,6 +19,7 @@ from trysquare.bots.workflow.machine import Plan, Position, begin
 from trysquare.bots.workflow.runs import Loaded, WorkflowRuns
 from trysquare.bots.workflow.state_file import MAIN, UnreadableState, is_run_name, parse_state
 from trysquare.bots.workflow.sync import NAME, StateFileSync
+from trysquare.bots.workflow.transaction import Home
 from trysquare.core.approvals import Approvals
 from trysquare.core.errors import ErrorCode, InvalidArguments
 from trysquare.store import Approvers, project_state
@@ -121,6 +123,14 @@ class LiveBot:
             state.use_definition(self.plan, self.strength, principal=principal)
         return changes
 
+    def close(self) -> None:
+        """Close the stores of all projects."""
+        with self._lock:
+            states = list(self._states.values())
+            self._states = {}
+        for state in states:
+            state.close()
+
     def definition_of(self, run: str) -> BotDefinition:
         """The definition with the paths of a run."""
         if run == MAIN or not is_run_name(run):
@@ -132,6 +142,10 @@ class LiveBot:
             if len(known) < _MAX_RUNS:
                 known[run] = found
         return found
+
+    def home(self, root: Path) -> Home:
+        """The run of a directory where a call names none."""
+        return home_of(root, self.definition.runs)
 
     def project(self, given: str | None = None) -> BotProject:
         """The bot in the project that a call names, or in the one that the server was started for."""
@@ -155,6 +169,7 @@ class LiveBot:
             strict=self.config.strict,
             strength=self.strength,
             receipts=self.receipts(root),
+            home=lambda: self.home(root),
         )
 
     def receipts(self, root: Path) -> SignedReceipts | None:

@@ -9,7 +9,7 @@ from trysquare.bots.definition.folder import TOOL, close_tool_name, tool_name
 from trysquare.bots.gates import Gates
 from trysquare.bots.projects import LiveBot
 from trysquare.bots.workflow.machine import RunState, open_actions, open_gates
-from trysquare.bots.workflow.state_file import MAIN, is_run_name
+from trysquare.bots.workflow.state_file import is_run_name
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError, InvalidArguments, ToolError
 from trysquare.core.json import JsonObject
@@ -17,7 +17,7 @@ from trysquare.core.prompts import Complete, Prompt, PromptArgument, PromptMessa
 from trysquare.core.text import closest_names
 from trysquare.core.threads import run_in_thread
 
-_RUN = PromptArgument(name="run", description="The run (default: main)")
+_RUN = PromptArgument(name="run", description="The run (default: that of the project)")
 _REASON = PromptArgument(name="reason", description="Why", required=True)
 _MAX_RUNS = 5
 
@@ -90,11 +90,16 @@ def _completions(bot: LiveBot) -> Complete:
 
 
 def _runs(bot: LiveBot) -> list[str]:
-    return [MAIN, *(each for each in bot.project().state.recent(limit=100) if each != MAIN)]
+    home = _home(bot)
+    return [home, *(each for each in bot.project().state.recent(limit=100) if each != home)]
+
+
+def _home(bot: LiveBot) -> str:
+    return bot.home(bot.project().root).run
 
 
 def _state(bot: LiveBot, given: dict[str, str]) -> RunState:
-    run = given.get("run") or MAIN
+    run = given.get("run") or _home(bot)
     if not is_run_name(run):
         raise InvalidArguments(f"Invalid run name `{run[:80]}`.")
     return bot.project().state.peek(run)
@@ -107,11 +112,11 @@ def _call(tool: str, parameters: JsonObject, given: dict[str, str]) -> str:
 
 
 def _report(bot: LiveBot, given: dict[str, str]) -> str:
-    run = given.get("run") or MAIN
+    run = given.get("run") or _home(bot)
     return f"Tell the user where the work stands: {standing(bot, run)}"
 
 
-def standing(bot: LiveBot, run: str = MAIN) -> str:
+def standing(bot: LiveBot, run: str) -> str:
     """Where a run stands, in one or two sentences."""
     state, plan, gates = bot.project().state.peek(run), bot.plan, Gates(definition=bot.definition)
     left = sum(1 for _ in open_actions(plan, state, gates.is_defined))
@@ -130,8 +135,9 @@ def introduction(bot: LiveBot) -> str:
     """What a server says of the bot at the start of a conversation."""
     tools = f"`{tool_name(bot.name, TOOL)}` continues it, `{close_tool_name(bot.name)}` closes, rejects or skips."
     try:
-        others = [each for each in bot.project().state.recent(limit=_MAX_RUNS) if each != MAIN]
-        stands = " ".join([standing(bot), *(["Other runs: " + ", ".join(others) + "."] if others else [])])
+        home = _home(bot)
+        others = [each for each in bot.project().state.recent(limit=_MAX_RUNS) if each != home]
+        stands = " ".join([standing(bot, home), *(["Other runs: " + ", ".join(others) + "."] if others else [])])
     except (ToolError, ConfigurationError) as error:
         stands = f"The state of {bot.name} cannot be read: {error}"
     return f"{stands} {tools}"

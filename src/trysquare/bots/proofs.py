@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from trysquare.bots.checkout_runs import is_of_checkout
 from trysquare.bots.run_files import defined_digests
 from trysquare.bots.workflow.machine import Entry, Position
+from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.approvals import SignedStatement
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.files.root import DirectoryRoot
@@ -56,7 +58,7 @@ class SignedReceipts:
 
     def proven(self, run: str, entry: Entry) -> Entry:
         """The completion with the evidence of its receipt, or `InvalidSignature`."""
-        key = run, entry.position.path(self._bot), entry.version
+        key = _line_of(run), entry.position.path(self._bot), entry.version
         problem = InvalidSignature("no approver signed this close of this run")
         for signed in self._receipts().get(key, ()):
             try:
@@ -112,7 +114,13 @@ def closes_of(fields: JsonObject) -> list[_Key]:
         return []
     read_time(fields, "signed")
     closes = as_list(as_object(fields.get("arguments")).get("closes")) or [fields["gate"]]
-    return [(str(fields.get("run")), str(path), version + 1 + number) for number, path in enumerate(closes)]
+    run = _line_of(str(fields.get("run")))
+    return [(run, str(path), version + 1 + number) for number, path in enumerate(closes)]
+
+
+def _line_of(run: str) -> str:
+    """The runs of a project's branches and worktrees are one line of work: git brings what was signed from each."""
+    return MAIN if is_of_checkout(run) else run
 
 
 def _stamp_of(folder: Path) -> _Stamp:

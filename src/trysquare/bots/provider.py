@@ -201,6 +201,7 @@ async def open_bot(
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
+        await run_in_thread(bot.close)
 
 
 async def _follow(toolset: BotToolset) -> None:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from trysquare.bots.actions import produced_files
 from trysquare.bots.artifacts import contents, files_at
+from trysquare.bots.checkout_runs import is_of_checkout
 from trysquare.bots.definition.model import BehaviorDefinition, BotDefinition, RenderConfig, SynchronizeConfig
 from trysquare.bots.documents.store import expand
 from trysquare.bots.gates import MAX_FILE, file_digests
@@ -24,7 +25,7 @@ Config = TypeVar("Config", RenderConfig, SynchronizeConfig)
 
 def definition_of_run(definition: BotDefinition, run: str) -> BotDefinition:
     """The definition with the paths of a run instead of those of the main run."""
-    if run == MAIN:
+    if _is_plain(run):
         return definition
     behaviors = tuple(_behavior_of_run(each, run) for each in definition.behaviors)
     return replace(definition, behaviors=behaviors, run=run)
@@ -43,16 +44,21 @@ def _behavior_of_run(behavior: BehaviorDefinition, run: str) -> BehaviorDefiniti
     return replace(behavior, content=content)
 
 
+def _is_plain(run: str) -> bool:
+    """Whether the files of a run are at the paths of the definition."""
+    return run == MAIN or is_of_checkout(run)
+
+
 def run_path(path: str, run: str) -> str:
     """The path of a file in a run: `docs/graph.json` of run `b` is `docs/runs/b/graph.json`."""
     file = PurePosixPath(path)
-    return path if run == MAIN else str(file.parent / "runs" / run / file.name)
+    return path if _is_plain(run) else str(file.parent / "runs" / run / file.name)
 
 
 def defined_path(path: str, run: str) -> str:
     """The path in the definition of a file of a run."""
     file = PurePosixPath(path)
-    if run == MAIN or file.parent.name != run or file.parent.parent.name != "runs":
+    if _is_plain(run) or file.parent.name != run or file.parent.parent.name != "runs":
         return path
     return str(file.parent.parent.parent / file.name)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,11 @@ from trysquare.bots.tools.close import close_action
 from trysquare.bots.tools.responses import BotCall
 from trysquare.bots.workflow.conflicts import Notices
 from trysquare.bots.workflow.machine import RunState, open_actions
-from trysquare.bots.workflow.runs import RunSummary, WorkflowRuns, require_run_name
+from trysquare.bots.workflow.runs import RunSummary, WorkflowRuns, event_state, require_run_name
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.bots.workflow.transaction import DamagedRecord
 from trysquare.cli.approve import SIGN, decide_code
+from trysquare.cli.bot_corrections import CORRECT
 from trysquare.cli.bot_diff import compare, print_difference
 from trysquare.cli.bot_open import ABOUT_BOT, RUN, opened_bot, opened_bots, require_run
 from trysquare.cli.bot_records import write_export
@@ -41,7 +41,7 @@ from trysquare.cli.terminal import (
 )
 from trysquare.core.context import CallContext, local_principal
 from trysquare.core.errors import ConfigurationError, ConsentNeeded
-from trysquare.core.json import JsonObject, as_object
+from trysquare.core.json import JsonObject, as_list, as_object
 
 
 def _new(arguments: argparse.Namespace) -> None:
@@ -191,7 +191,7 @@ def _events(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str
             "at": line.at,
             "what": line.kind,
             "by": line.principal,
-            "current": ".".join(json.loads(line.state)["current"]),
+            "current": ".".join(map(str, as_list(event_state(line).get("current")))),
         }
         for line in state.events(arguments.run, limit=arguments.limit)
     ]
@@ -204,7 +204,8 @@ def _export(arguments: argparse.Namespace) -> None:
         project.load(MAIN)
         if arguments.run is not None:
             require_run(project.state, arguments.run, "bot export")
-        runs = [each.name for each in project.state.runs()] if arguments.run is None else [arguments.run]
+        known = sorted((*(each.name for each in project.state.runs()), *project.state.damaged()))
+        runs = known if arguments.run is None else [arguments.run]
         write_export(project.state, runs, arguments.output)
 
 
@@ -439,6 +440,7 @@ COMMAND = Command(
         ),
         "assign": ASSIGN,
         "comment": COMMENT,
+        "correct": CORRECT,
         "verify": VERIFY,
         "diff": Command(
             _diff,

@@ -17,10 +17,11 @@ from trysquare.core.errors import ConfigurationError
 from trysquare.providers import bot_configs, open_approvals, open_states, state_file, workflow_store
 from trysquare.store.lazy import LazyDatabase
 
+_HOME = ""
 ABOUT_BOT = "the bot; required unless the configuration names exactly one"
 RUN = (
     JSON,
-    option("--run", default="main", metavar="RUN", help="the run (default: main)"),
+    option("--run", default=_HOME, metavar="RUN", help="the run (default: main, or that of the branch or worktree)"),
     option("--bot", metavar="FOLDER", action="append", default=argparse.SUPPRESS, help=ABOUT_BOT),
     add_place_options,
 )
@@ -37,7 +38,7 @@ def opened_bots(arguments: argparse.Namespace) -> Generator[list[LiveBot]]:
     with open_states() as states, closing(LazyDatabase(state_file(loaded.settings, loaded.origins))) as state:
         open_store = partial(workflow_store, loaded.settings, states)
         # The working directory names the project.
-        yield [
+        bots = [
             LiveBot(
                 replace(config, project_named=True),
                 open_store=open_store,
@@ -45,6 +46,11 @@ def opened_bots(arguments: argparse.Namespace) -> Generator[list[LiveBot]]:
             )
             for config in configs
         ]
+        try:
+            yield bots
+        finally:
+            for bot in bots:
+                bot.close()
 
 
 @contextmanager
@@ -56,11 +62,13 @@ def opened_bot(arguments: argparse.Namespace) -> Generator[LiveBot]:
             raise ConfigurationError(
                 f"several bots are configured: {names}.", where="bot", hint="Name one with --bot FOLDER."
             )
+        if getattr(arguments, "run", None) == _HOME:
+            arguments.run = bots[0].home(bots[0].project().root).run
         yield bots[0]
 
 
 def require_run(state: WorkflowRuns, run: str, where: str = "bot history") -> None:
-    known = [each.name for each in state.runs()]
+    known = sorted((*(each.name for each in state.runs()), *state.damaged()))
     if run not in known and (known or run != MAIN):
         raise ConfigurationError(
             f"unknown run `{run}`.", where=where, hint=f"Known runs: {', '.join(known) or 'none'}."

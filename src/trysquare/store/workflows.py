@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.store import audit
 from trysquare.store.database import Statements, Transactions
@@ -178,7 +179,10 @@ class WorkflowRows:
             _MANY if until is None else until,
             _MANY if limit is None else limit,
         )
-        return [StoredEntry(seq=seq, version=version, body=json.loads(body)) for seq, version, body in rows]
+        return [
+            StoredEntry(seq=seq, version=version, body=_read(run, body, f"line {seq} of its history"))
+            for seq, version, body in rows
+        ]
 
     def add_event(self, run: str, event: StoredEvent) -> None:
         self._run(
@@ -199,9 +203,16 @@ class WorkflowRows:
         return None if row is None else _stored_event(row)
 
     def notes(self, run: str) -> JsonObject:
-        """Notes of a run: small values by name."""
+        """Notes of a run: small values by name. Those of no run are left out where they are damaged."""
         rows = self._all("SELECT name, value FROM workflow_notes WHERE project = ? AND bot = ? AND run = ?", run)
-        return {name: json.loads(value) for name, value in rows}
+        notes: JsonObject = {}
+        for name, value in rows:
+            try:
+                notes[name] = _read(run, value, f"note `{name}`")
+            except ToolError:
+                if run:
+                    raise
+        return notes
 
     def put_note(self, run: str, name: str, value: Any) -> None:
         self._run(
@@ -333,6 +344,18 @@ _EVENTS = (
     "SELECT version, at, kind, principal, generation, entries, state FROM workflow_events"
     " WHERE project = ? AND bot = ? AND run = ?"
 )
+
+
+def _read(run: str, text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ToolError(
+            f"A stored record of run `{run}` is damaged: {what}. Nothing was changed; other runs go on.",
+            code=ErrorCode.STATE_UNAVAILABLE,
+            instruction="Ask the user to start another run, or to restore the database from a backup.",
+            fields={"run": run, "damaged": True},
+        ) from None
 
 
 def _stored_run(row: Any) -> StoredRun:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 from trysquare.bots.documents.paths import compiled
 from trysquare.bots.scanners.base import PATH, Severity, Target
 from trysquare.bots.scanners.kinds import checked_expression, checked_schema
-from trysquare.bots.workflow.machine import JumpPolicy, Policy
+from trysquare.bots.workflow.machine import JumpPolicy, Policy, RunsOf
 
 
 def _as_list(value: Any) -> Any:
@@ -131,6 +131,8 @@ class BotConfig(Closed):
     """The actions in their order, for a bot without `base_actions`."""
     gates: dict[str, GateKeys] = {}
     """Gates by action (`render_output`), behavior (`shape`) or both (`shape.render_output`)."""
+    runs: RunsOf = "project"
+    """What has a run of its own where a call names none: the whole project, each branch, or each worktree."""
     teams: dict[str, Names] = {}
     """Names for groups of principals; `@name` stands for them in `assignees` and `reviewers`."""
 

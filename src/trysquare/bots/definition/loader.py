@@ -400,6 +400,7 @@ def _load(folder: BotFolder) -> model.BotDefinition:
         rules=rules,
         gates=gates,
         jumps={"ahead": config.jumps.ahead, "reopened": config.jumps.reopened},
+        runs=config.runs,
         missing=tuple(folder.missing),
         warnings=tuple(folder.warnings),
         digests=folder.digests(),

@@ -14,6 +14,7 @@ from trysquare.bots.people import People
 from trysquare.bots.run_files import defined_digests
 from trysquare.bots.tools.admin import View, locate, propose_location, require_project
 from trysquare.bots.tools.close import ask_for_definition, closed_gate_before, require_no_gate_before, weakened
+from trysquare.bots.tools.correcting import decide, decision_of, keep
 from trysquare.bots.tools.delivery import DeliveryLog, deliver, deliver_part
 from trysquare.bots.tools.responses import ENDED, BotCall, BotResponse, end_fields, end_message, respond
 from trysquare.bots.workflow import machine
@@ -28,6 +29,7 @@ from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.store.audit import utc_now
 
+CORRECT = "correct_bot"
 _MAX_TRIGGERS = 5
 _MAX_DESCRIPTION = 1_000
 
@@ -60,6 +62,8 @@ class OpenView(View):
 
 async def forward(call: BotCall, target: Target, deliveries: DeliveryLog, context: CallContext) -> Result[Any]:
     """Open the action of a target and deliver its instructions."""
+    if target.action == CORRECT and (decision := decision_of(call)) is not None:
+        return await decide(call, *decision, context)
     view = await run_in_thread(lambda: _open_or_view(call, target, deliveries))
     if not isinstance(view, OpenView):
         return view
@@ -264,11 +268,15 @@ def _response(
 
 def _independent(call: BotCall, view: OpenView, deliveries: DeliveryLog) -> Result[Any]:
     """Deliver and audit an independent action; nothing moves."""
+    kept: JsonObject = {}
     if view.location.settled:
         body = {"action": call.path(view.position)}
         call.project.state.record("independent", call.principal, body, run=call.run)
+        kept = {"corrections": keep(call)} if view.position.action == CORRECT else {}
+    delivered = deliver(call, view.position, view.notes, deliveries)
     response = replace(
-        deliver(call, view.position, view.notes, deliveries),
+        delivered,
+        data={**delivered.data, **kept},
         action_state="independent",
         next=call.forward_next(),
         notices=view.loaded.notices,

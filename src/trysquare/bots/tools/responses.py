@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from trysquare.bots.checkout_runs import require_here
 from trysquare.bots.definition.folder import TOOL, close_tool_name, tool_name
 from trysquare.bots.definition.model import BotDefinition
 from trysquare.bots.gates import Gates, ask_human
@@ -42,9 +43,14 @@ class BotCall:
 
     @staticmethod
     def of(bot: LiveBot, *, tool: str, parameters: Parameters, principal: str, client: str = "") -> BotCall:
+        project = bot.project(parameters.project)
+        home = bot.home(project.root)
+        if not parameters.given.get("run"):
+            parameters = replace(parameters, run=home.run)
+        require_here(parameters.run, home)
         return BotCall(
             bot=bot,
-            project=bot.project(parameters.project),
+            project=project,
             tool=tool,
             parameters=parameters,
             principal=principal,

@@ -8,9 +8,18 @@ from typing import Literal, TypeAlias
 
 from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.machine import INITIALIZE, Entry, NeedsProof, Plan, Position, RunState
-from trysquare.bots.workflow.state_file import Imported, UnreadableState, is_export, parse_state
+from trysquare.bots.workflow.state_file import MAIN, Imported, UnreadableState, is_export, parse_state
 from trysquare.bots.workflow.sync import NAME, StateFileSync, StateFileVersion, text_of
-from trysquare.bots.workflow.transaction import UNSIGNED, DamagedRecord, RunTransaction, Signatures, Stamp, head_text
+from trysquare.bots.workflow.transaction import (
+    UNSIGNED,
+    DamagedRecord,
+    Home,
+    Proofs,
+    RunTransaction,
+    Signatures,
+    Stamp,
+    head_text,
+)
 from trysquare.store.audit import utc_now
 from trysquare.store.location import FOLDER
 from trysquare.store.workflows import StoredBot, StoredRun, WorkflowRows
@@ -148,6 +157,8 @@ def apply_edit(transaction: RunTransaction, sync: StateFileSync, *, two_way: boo
     if not two_way:
         return SyncDecision()
     version = sync.read(bot.window)
+    if transaction.home.is_alone and (decision := _change_checkout(transaction, bot, version)) is not None:
+        return decision
     match classify_edit(transaction.rows, bot, version):
         case "unreadable":
             warning = f"{bot.window} cannot be read ({version.problem}); the stored state was used."
@@ -159,6 +170,28 @@ def apply_edit(transaction: RunTransaction, sync: StateFileSync, *, two_way: boo
             return _apply_contents(transaction, bot.window, sync.read(bot.window, contents=True), gates)
         case _:
             return SyncDecision()
+
+
+def _change_checkout(transaction: RunTransaction, bot: StoredBot, version: StateFileVersion) -> SyncDecision | None:
+    """Show another run where another branch was checked out; None where the file is to be read as ever.
+
+    A branch without a run continues the one that the file shows. A file that the branch does not have was not deleted.
+    """
+    rows, home = transaction.rows, transaction.home.run
+    shown = rows.notes(OWN).get("home")
+    if shown in (None, home) or version.problem is not None:
+        return None
+    status = classify_edit(rows, bot, version)
+    if status == "edited":
+        return None
+    if status == "deleted":
+        rows.forget_window()
+    elif rows.run(home) is None and rows.run(shown) is not None:
+        stamp = Stamp(kind="branched", principal=EDITOR, at=utc_now())
+        # The files are the same ones: nothing but the name of the branch has changed.
+        transaction.fork(shown, home, None, stamp, Proofs(needs_proof=lambda _: False, holds=lambda _: True))
+    rows.count_change()
+    return SyncDecision()
 
 
 def _apply_first(transaction: RunTransaction, sync: StateFileSync, gates: EditGates, *, lost: bool) -> SyncDecision:
@@ -198,7 +231,7 @@ def _import_first(transaction: RunTransaction, sync: StateFileSync, gates: EditG
     except UnreadableState as error:
         warning = f"The state file {source} in the bot's own directory was not imported: {error}."
         return SyncDecision(notices=Notices(warnings=(warning,)))
-    refused = _import(transaction, imported, gates, kind="migrated")
+    refused, _ = _import(transaction, imported, gates, kind="migrated")
     warning = f"The state was imported once from {source}; from now on it is in {path} of the project."
     return SyncDecision(notices=Notices(warnings=(warning, *refused), inconsistent=imported.inconsistent))
 
@@ -236,26 +269,31 @@ def _apply_contents(
         recovered = f"{path} could not be read: {error}. It was renamed to {NAME}.corrupt-*; the stored state was used."
         return SyncDecision(notices=Notices(recovered=(recovered,)), garbage=version.digest)
     known = bool(rows.run_names(limit=1))
-    refused = _import(transaction, imported, gates, kind="external_edit" if known else "imported")
+    refused, changed = _import(transaction, imported, gates, kind="external_edit" if known else "imported")
     bot = rows.bot()
     if version.digest is not None and bot is not None:
         # In the same transaction, or a crash before the export would import the edit a second time.
         rows.add_export(version.digest, bot.revision)
-        record_exported(rows, bot.revision, shown_versions(transaction))
+        record_exported(rows, bot.revision, shown_versions(transaction), transaction.home)
         # One more change, so that the file is rewritten in the exported format.
         rows.count_change()
-    done = (f"{path} was edited, and the edit was imported.",) if known and not refused else ()
-    notices = Notices(warnings=(*done, *refused), inconsistent=imported.inconsistent)
-    return SyncDecision(notices=notices, refused=version.data if refused else None)
+    # Another branch's file that says what is stored is no edit.
+    is_edit = changed or not transaction.home.is_alone
+    done = (f"{path} was edited, and the edit was imported.",) if known and is_edit and not refused else ()
+    kept = (f"A copy with the fields that were left out was saved as {NAME}.refused-*.",) if imported.left_out else ()
+    notices = Notices(warnings=(*done, *refused, *kept), inconsistent=imported.inconsistent)
+    return SyncDecision(notices=notices, refused=version.data if refused or imported.left_out else None)
 
 
-def _import(transaction: RunTransaction, imported: Imported, gates: EditGates, *, kind: str) -> list[str]:
-    """Import each run of the file; returns a message for each that was refused."""
+def _import(transaction: RunTransaction, imported: Imported, gates: EditGates, *, kind: str) -> tuple[list[str], bool]:
+    """Import each run of the file; returns a message for each that was refused, and whether anything changed."""
     stamp = Stamp(kind=kind, principal=EDITOR, at=utc_now())
     refused: list[str] = []
-    for name, state in imported.runs.items():
+    changed = False
+    for shown, state in imported.runs.items():
+        name = transaction.home.run if shown == MAIN else shown
         try:
-            edit = _edit_of(transaction, name, state, imported.histories[name], gates)
+            edit = _edit_of(transaction, name, state, imported.histories[shown], gates)
         except DamagedRecord as error:
             refused.append(f"The edit of run `{name}` was not imported. {error}")
             continue
@@ -267,7 +305,8 @@ def _import(transaction: RunTransaction, imported: Imported, gates: EditGates, *
             refused.append(_not_proven(name, left - len(edit.lines)))
         weaker = edit.is_move() and gates.weakened(name, edit.state.strict)
         if passed is None and not weaker:
-            _apply(transaction, name, edit, without_delivery(edit.now, edit.state, needs_proof), stamp)
+            after = without_delivery(edit.now, edit.state, needs_proof)
+            changed = _apply(transaction, name, edit, after, stamp) or changed
             continue
         gate = (edit.now.current if passed is None else passed).path(transaction.plan.bot)
         body = {"run": name, "passes": gate, "weaker_definition": weaker}
@@ -280,7 +319,7 @@ def _import(transaction: RunTransaction, imported: Imported, gates: EditGates, *
             # A refused file can still make a new run strict.
             fresh = replace(edit.now, version=edit.state.version, strict=True)
             transaction.begin_generation(name, fresh, (), stamp)
-    return refused
+    return refused, changed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -329,11 +368,15 @@ def _edit_of(
     return _Edit(now=machine.begin(transaction.plan), state=new, lines=claimed, brought=claimed)
 
 
-def _apply(transaction: RunTransaction, name: str, edit: _Edit, after: RunState, stamp: Stamp) -> None:
+def _apply(transaction: RunTransaction, name: str, edit: _Edit, after: RunState, stamp: Stamp) -> bool:
+    """Store an edit; False where it changes nothing."""
     if not edit.is_stored:
         transaction.begin_generation(name, after, edit.lines, stamp)
     elif edit.lines or replace(after, version=edit.now.version) != edit.now:
         transaction.save(name, after, edit.lines, stamp)
+    else:
+        return False
+    return True
 
 
 def _edit_of_stored(
@@ -405,10 +448,13 @@ def _skip_completed(plan: Plan, state: RunState, unexported: Sequence[Entry]) ->
     return replace(machine.point_to(state, after), finished=state.finished, delivered=False)
 
 
-def record_exported(rows: WorkflowRows, revision: int, versions: Mapping[str, int]) -> None:
+def record_exported(rows: WorkflowRows, revision: int, versions: Mapping[str, int], home: Home) -> None:
     """Record which revision the file shows, and which version of each run."""
     rows.know_export(revision)
-    rows.put_note(OWN, "shown", dict(versions))
+    # The files of other branches still show the versions that they showed.
+    earlier = _exported_versions(rows) if home.is_alone else {}
+    rows.put_note(OWN, "shown", {**earlier, **versions})
+    rows.put_note(OWN, "home", home.run)
 
 
 def shown_versions(transaction: RunTransaction) -> dict[str, int]:

@@ -11,7 +11,7 @@ from trysquare.bots.workflow.conflicts import SyncDecision, record_exported, sho
 from trysquare.bots.workflow.machine import Entry, Plan, Position, RunState, begin
 from trysquare.bots.workflow.state_file import MAIN, dump_state, entry_line, run_part
 from trysquare.bots.workflow.sync import StateFileSync, StateFileVersion, digest_of
-from trysquare.bots.workflow.transaction import DamagedRecord, RunTransaction
+from trysquare.bots.workflow.transaction import DamagedRecord, Home, RunTransaction
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.store.workflows import StoredBot, StoredRun, WorkflowStore
 
@@ -26,6 +26,7 @@ class PendingExport:
     digest: str
     bot: StoredBot
     versions: dict[str, int]
+    home: Home
     decision: SyncDecision
     """What happens to the present contents before they are overwritten."""
 
@@ -61,10 +62,10 @@ class Exporter:
         self._exported: PendingExport | None = None
         self._swept = False
 
-    def is_current(self, bot: StoredBot) -> bool:
+    def is_current(self, bot: StoredBot, home: Home) -> bool:
         """Whether this process wrote the file of the present revision, and it is unchanged."""
         last = self._exported
-        if last is None or last.bot.revision != bot.revision:
+        if last is None or last.bot.revision != bot.revision or last.home != home:
             return False
         return last.digest == self._sync.read(bot.window).digest
 
@@ -112,7 +113,7 @@ class Exporter:
         revision = transaction.rows.export_revision(present.digest)
         if revision == bot.revision != bot.known:
             # A process ended after it had written the file and before it recorded that.
-            record_exported(transaction.rows, bot.revision, shown_versions(transaction))
+            record_exported(transaction.rows, bot.revision, shown_versions(transaction), transaction.home)
         return revision is not None and revision != bot.revision
 
     def write(self, plan: Plan, pending: PendingExport | None) -> tuple[str, ...]:
@@ -138,18 +139,20 @@ class Exporter:
         if self._store.two_way:
             # A crash of the machine may lose this: then the file is compared, and written once more.
             with self._store.write(plan.bot, durable=False) as rows:
-                record_exported(rows, pending.bot.revision, pending.versions)
+                record_exported(rows, pending.bot.revision, pending.versions, pending.home)
 
     def _render(self, transaction: RunTransaction, bot: StoredBot, decision: SyncDecision) -> PendingExport:
-        plan, found = transaction.plan, transaction.shown_runs()
-        parts = {row.name: part for row in found if (part := self._part(transaction, row)) is not None}
+        plan, found, home = transaction.plan, transaction.shown_runs(), transaction.home
+        shown = ((row, self._part(transaction, row)) for row in found)
+        parts = {_shown_name(row.name, home): part for row, part in shown if part is not None}
         newest = max((row.updated for row in found), default="")
         if MAIN not in parts:
             parts[MAIN] = run_part(plan, MAIN, begin(plan), at=newest, lines=(), complete=False)
         # Runs that are no longer shown are forgotten.
         self._parts = {row.name: self._parts[row.name] for row in found if row.name in self._parts}
         data, versions = dump_state(parts), {row.name: row.version for row in found}
-        return PendingExport(data=data, digest=digest_of(data), bot=bot, versions=versions, decision=decision)
+        digest = digest_of(data)
+        return PendingExport(data=data, digest=digest, bot=bot, versions=versions, home=home, decision=decision)
 
     def _part(self, transaction: RunTransaction, row: StoredRun) -> bytes | None:
         """A run as the file shows it; None for one whose record is damaged, which the calls of that run report."""
@@ -160,15 +163,20 @@ class Exporter:
             state = transaction.read(row)
         except DamagedRecord:
             return None
-        plan = transaction.plan
+        plan, name = transaction.plan, _shown_name(row.name, transaction.home)
         known = {} if cached is None or cached.plan is not plan else cached.lines
-        lines = _rendered(plan, row.name, state, known)
+        lines = _rendered(plan, name, state, known)
         complete = state.finished and self._is_complete(state)
         data = run_part(
-            plan, row.name, state, at=row.updated, lines=[line for _, line in lines.values()], complete=complete
+            plan, name, state, at=row.updated, lines=[line for _, line in lines.values()], complete=complete
         )
         self._parts[row.name] = _Part(plan=plan, row=row, lines=lines, data=data)
         return data
+
+
+def _shown_name(run: str, home: Home) -> str:
+    """The run at the top of the file stands where the main run is."""
+    return MAIN if run == home.run else run
 
 
 def _rendered(plan: Plan, run: str, state: RunState, known: _Lines) -> _Lines:

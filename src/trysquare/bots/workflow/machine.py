@@ -19,6 +19,9 @@ Policy: TypeAlias = Literal["manual", "auto", "skip", "combine_next"]
 JumpPolicy: TypeAlias = Literal["allow", "confirm", "deny"]
 Jump: TypeAlias = Literal["in_order", "ahead", "reopened"]
 
+RunsOf: TypeAlias = Literal["project", "branch", "worktree"]
+"""What has a run of its own where a call names none: the whole project, each branch, or each worktree."""
+
 
 class StateConflict(ToolError):
     """The present state does not allow the call."""

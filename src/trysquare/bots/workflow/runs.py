@@ -29,6 +29,7 @@ from trysquare.bots.workflow.sync import StateFileSync
 from trysquare.bots.workflow.transaction import (
     DamagedRecord,
     Holds,
+    Home,
     Proofs,
     Receipts,
     RunTransaction,
@@ -38,7 +39,7 @@ from trysquare.bots.workflow.transaction import (
     read_entry,
 )
 from trysquare.core.errors import InvalidArguments
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_object
 from trysquare.store import LazyDatabase, project_state
 from trysquare.store.audit import AuditReport, utc_now
 from trysquare.store.idempotency import RecordedAnswer
@@ -140,17 +141,19 @@ class WorkflowRuns:
         strict: bool = False,
         strength: Strength | None = None,
         receipts: Receipts | None = None,
+        home: Callable[[], Home] = Home,
     ) -> None:
         """`needs_proof` selects the actions that only a human can close: an edit of the state file does not pass them.
 
         `strict` makes every run strict that a call works on, permanently. `strength` is that of the bot's definition:
         it is audited, and compared with the one that a run was worked on with. `receipts` prove the completions of
-        strict runs where the project has approvers.
+        strict runs where the project has approvers. `home` is the run at the top of the state file.
         """
         self.plan = plan
         self.strength = strength
         self._strict = strict
         self._signatures = Signatures(receipts=receipts, strict=strict)
+        self._home = home
         self._needs_proof = needs_proof
         self._store = store
         self._sync = sync
@@ -225,6 +228,21 @@ class WorkflowRuns:
         """Audit an event that changes no state, such as an independent action."""
         with self._store.write(self.plan.bot) as rows:
             rows.audit(kind=f"workflow.{kind}", principal=principal, body={"run": run, **body})
+
+    def bot_notes(self) -> JsonObject:
+        """The small values that belong to no run."""
+        with self._store.read(self.plan.bot) as rows:
+            return rows.notes(OWN)
+
+    def update_bot_note(
+        self, name: str, change: Callable[[Any], Any], *, kind: str, principal: str, body: JsonObject
+    ) -> Any:
+        """Change one of them in a transaction of its own, with a row of the audit; returns what is stored."""
+        with self._store.write(self.plan.bot) as rows:
+            value = change(rows.notes(OWN).get(name))
+            rows.put_note(OWN, name, value)
+            rows.audit(kind=f"workflow.{kind}", principal=principal, body=body)
+        return value
 
     def notes(self, run: str = MAIN) -> JsonObject:
         """The small values stored with a run."""
@@ -350,7 +368,7 @@ class WorkflowRuns:
             "what": event.kind,
             "by": event.principal,
             "generation": event.generation,
-            "state": json.loads(event.state),
+            "state": event_state(event),
             "history": [line.body for line in lines],
         }
 
@@ -419,9 +437,11 @@ class WorkflowRuns:
         return Transition(state=state, answer={}, notices=notices)
 
     def _is_in_sync(self, rows: WorkflowRows) -> bool:
-        bot = rows.bot()
+        bot, home = rows.bot(), self._home()
+        if home.is_alone and bot is not None and rows.notes(OWN).get("home") not in (None, home.run):
+            return False
         if bot is not None and not self._store.two_way:
-            return self._exporter.is_current(bot)
+            return self._exporter.is_current(bot, home)
         path = self._sync.choose(rows.windows()) if bot is None else bot.window
         status = classify_edit(rows, bot, self._sync.read(path))
         return status == "current" and (bot is not None or self._sync.read_legacy() is None)
@@ -493,7 +513,7 @@ class WorkflowRuns:
         )
 
     def _transaction(self, rows: WorkflowRows) -> RunTransaction:
-        return RunTransaction(self.plan, rows, cache=self._cache, signatures=self._signatures)
+        return RunTransaction(self.plan, rows, cache=self._cache, home=self._home(), signatures=self._signatures)
 
 
 def require_run_name(run: str) -> None:
@@ -535,6 +555,14 @@ def check_step(before: RunState, after: RunState, added: Sequence[Entry]) -> Non
         raise ValueError("a change of a state must increment its version")
     if added and after == before:
         raise ValueError("lines of history need a change of the state")
+
+
+def event_state(event: StoredEvent) -> JsonObject:
+    """The state that a change left; a damaged one as the text that is stored."""
+    try:
+        return as_object(json.loads(event.state))
+    except ValueError:
+        return {"damaged": event.state}
 
 
 def open_workflows(url: str | None, project: Path, *, project_id: str | None = None) -> WorkflowStore:

@@ -10,11 +10,30 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from trysquare.bots.workflow.machine import Approval, Entry, Plan, Position, RunState, derived, following, point_to
+from trysquare.bots.workflow.merged import read_file
 from trysquare.core.json import JsonObject, as_list, as_object
 
 SCHEMA = 1
 MAIN = "main"
 _MAX_VERSION = 2**53
+_MAX_NAMED = 5
+_FIELDS = frozenset(
+    [
+        "current_behavior",
+        "current_action",
+        "timestamp",
+        "completed_actions",
+        "version",
+        "schema",
+        "behaviors",
+        "runs",
+        "delivered",
+        "strict",
+        "workflow_complete",
+        "workflow_ended",
+        "rejections",
+    ]
+)
 _APPROVALS = frozenset({"claimed", "proven", "auto", "combined", "skipped"})
 
 
@@ -29,6 +48,8 @@ class Imported:
     runs: Mapping[str, RunState]
     histories: Mapping[str, tuple[Entry, ...]]
     inconsistent: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Fields that no state file has."""
 
 
 def dump_state(parts: Mapping[str, bytes]) -> bytes:
@@ -117,8 +138,10 @@ def entry_line(plan: Plan, run: str, entry: Entry) -> bytes:
 
 def parse_state(plan: Plan, text: str) -> Imported:
     """Read a file that a human may have edited, or raise `UnreadableState`."""
-    top = _document(plan, text)
     notes: list[str] = []
+    top = _document(plan, text, notes)
+    left_out = [name for name in top if name not in _FIELDS]
+    notes.extend(f"The field {name[:80]!r} is not of a state file and was left out." for name in left_out[:_MAX_NAMED])
     parts: JsonObject = {**as_object(top.get("runs")), MAIN: top}
     runs: dict[str, RunState] = {}
     histories: dict[str, tuple[Entry, ...]] = {}
@@ -128,7 +151,7 @@ def parse_state(plan: Plan, text: str) -> Imported:
             continue
         histories[name] = _read_history(plan, cast(JsonObject, part).get("completed_actions"), notes)
         runs[name] = _read_run(plan, cast(JsonObject, part), histories[name], name, notes)
-    return Imported(runs=runs, histories=histories, inconsistent=tuple(notes))
+    return Imported(runs=runs, histories=histories, inconsistent=tuple(notes), left_out=tuple(left_out))
 
 
 def is_run_name(name: str) -> bool:
@@ -162,11 +185,13 @@ def _bots_in(document: JsonObject) -> set[str]:
     return full | ({behavior.split(".")[0]} if isinstance(behavior, str) and behavior.count(".") == 1 else set())
 
 
-def _document(plan: Plan, text: str) -> JsonObject:
+def _document(plan: Plan, text: str, notes: list[str]) -> JsonObject:
     try:
-        document = json.loads(text)
+        found = read_file(text)
     except (ValueError, RecursionError) as error:
         raise UnreadableState(f"it is not JSON ({error})") from None
+    document = found.document
+    notes.extend([] if found.note is None else [found.note])
     if not isinstance(document, dict):
         raise UnreadableState("it is not a JSON object")
     top = cast(JsonObject, document)
@@ -174,6 +199,10 @@ def _document(plan: Plan, text: str) -> JsonObject:
         raise UnreadableState(f"its schema is {schema}; this version supports {SCHEMA}")
     if not top.keys() & {"current_action", "current_behavior", "completed_actions"}:
         raise UnreadableState("it has none of the fields current_action, current_behavior and completed_actions")
+    for name, kind, words in (("completed_actions", list, "a list"), ("behaviors", dict, "an object"),
+                              ("runs", dict, "an object")):  # fmt: skip
+        if not isinstance(top.get(name, kind()), kind):
+            raise UnreadableState(f"{name} is not {words}")
     if (bots := _bots_in(top)) and plan.bot not in bots:
         raise UnreadableState(f"it belongs to another bot, {min(bots)[:80]!r}")
     return top
@@ -193,11 +222,22 @@ def _read_run(plan: Plan, document: JsonObject, history: tuple[Entry, ...], run:
         strict=document.get("strict") is True,
     )
     current = _read_current(plan, document, known, notes, run)
+    if current is None:
+        # The last action was completed after the pointer was written: nothing follows it.
+        return replace(point_to(known, plan_end(plan)), finished=True, delivered=False)
     return replace(point_to(known, current), finished=_is_ended(document))
 
 
-def _read_current(plan: Plan, document: JsonObject, known: RunState, notes: list[str], run: str) -> Position:
-    """The pointer where it is valid and not contradicted by a newer completion; else derived from the completions."""
+def plan_end(plan: Plan) -> Position:
+    """The last action of the workflow."""
+    return Position(behavior=plan.behaviors[-1], action=plan.actions[-1])
+
+
+def _read_current(plan: Plan, document: JsonObject, known: RunState, notes: list[str], run: str) -> Position | None:
+    """The pointer where it is valid and not contradicted by a newer completion; else derived from the completions.
+
+    None where the workflow has ended.
+    """
     pointer = _position(plan, document.get("current_action"))
     if pointer is None:
         if document.get("current_action") not in (None, ""):
@@ -211,7 +251,7 @@ def _read_current(plan: Plan, document: JsonObject, known: RunState, notes: list
     if not is_newer:
         return pointer
     notes.append(f"{run}: {pointer.action} was completed after the pointer was written; the pointer was moved on.")
-    return following(plan, known, pointer) or pointer
+    return following(plan, known, pointer)
 
 
 def _is_completed_later(document: JsonObject, known: RunState, pointer: Position) -> bool | None:

@@ -227,6 +227,15 @@ class CachedState:
     state: RunState
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Home:
+    """The run at the top of the state file: the main run, or that of the checkout in which the file is."""
+
+    run: str = MAIN
+    is_alone: bool = False
+    """Whether the file shows this run only, so that every branch has its own file."""
+
+
 class StateCache:
     """The states of the runs that were used last; what it holds does not grow with the number of runs."""
 
@@ -260,12 +269,14 @@ class RunTransaction:
         rows: WorkflowRows,
         *,
         cache: StateCache | None = None,
+        home: Home | None = None,
         signatures: Signatures = UNSIGNED,
     ) -> None:
         """`cache` holds states that were read before; an unchanged row is not read again."""
         self.plan = plan
         self.rows = rows
         self.signatures = signatures
+        self.home = home or Home()
         self._cache = StateCache() if cache is None else cache
 
     def state(self, run: str) -> RunState:
@@ -295,8 +306,10 @@ class RunTransaction:
         return _parsed(_LINES, run, text, f"its completions of {behavior},")
 
     def shown_runs(self) -> list[StoredRun]:
-        """The runs that the state file shows: the main run, and those that changed last."""
-        main = self.rows.run(MAIN)
+        """The runs that the state file shows: the main run, and those that changed last; or that of the checkout."""
+        main = self.rows.run(self.home.run)
+        if self.home.is_alone:
+            return [] if main is None else [main]
         others = self.rows.recent_runs(without=MAIN, limit=SHOWN_RUNS)
         return sorted([*others, *([] if main is None else [main])], key=lambda row: row.name)
 
