@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -13,6 +13,7 @@ from trysquare.bots.definition.model import BotDefinition
 from trysquare.bots.gates import Gates
 from trysquare.bots.people import is_one_of
 from trysquare.bots.projects import LiveBot
+from trysquare.bots.proofs import SignedReceipts
 from trysquare.bots.run_files import proof_holds
 from trysquare.bots.scanners.runner import self_test
 from trysquare.bots.workflow import machine
@@ -20,11 +21,13 @@ from trysquare.bots.workflow.machine import Entry, Position, RunState
 from trysquare.bots.workflow.runs import WorkflowRuns
 from trysquare.bots.workflow.state_file import UnreadableState, parse_state
 from trysquare.bots.workflow.sync import NAME
+from trysquare.bots.workflow.transaction import as_unproven
 from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject, as_object
 from trysquare.store.audit import AuditReport
+from trysquare.store.signatures import InvalidSignature
 
-Check: TypeAlias = Literal["definition", "rules", "gates", "receipts", "records", "complete"]
+Check: TypeAlias = Literal["definition", "rules", "gates", "signatures", "receipts", "records", "complete"]
 """What a problem is about, in the order in which the checks are made."""
 
 
@@ -79,6 +82,12 @@ class _Site:
     stored: bool
     closes: Mapping[tuple[str, int], JsonObject] = field(default_factory=dict[tuple[str, int], JsonObject])
     """Audit rows of the closes, by run and version."""
+    receipts: SignedReceipts | None = None
+    """The signed receipts, where this project has approvers."""
+
+    def signs(self, state: RunState) -> bool:
+        """Whether only a signature proves a completion of this run."""
+        return self.receipts is not None and (state.strict or self.bot.config.strict)
 
 
 def verify_bot(bot: LiveBot, demand: Demand, consents: Consents) -> Verification:
@@ -86,7 +95,9 @@ def verify_bot(bot: LiveBot, demand: Demand, consents: Consents) -> Verification
     project = bot.project()
     runs, damaged, source = _runs(bot, project.state, project.root)
     wanted = [name for name in runs if demand.run in (None, name)]
+    receipts = bot.receipts(project.root)
     site = _Site(
+        receipts=receipts if receipts is not None and receipts.demanded() else None,
         bot=bot, root=project.root, state=project.state, consents=consents, demand=demand, stored=source != NAME,
         closes=_closes(project.state) if source != NAME else {},
     )  # fmt: skip
@@ -101,7 +112,7 @@ def _runs(bot: LiveBot, state: WorkflowRuns, root: Path) -> tuple[dict[str, RunS
     """The stored runs; without a database, those of the state file as it stands."""
     damaged = [Problem(check="records", where=name, problem=text) for name, text in state.damaged().items()]
     if state.has_runs():
-        return {each.name: each.state for each in state.runs()}, damaged, "database"
+        return state.recorded(), damaged, "database"
     try:
         text = (root / NAME).read_text(encoding="utf-8")
         return dict(parse_state(bot.plan, text).runs), [], NAME
@@ -129,10 +140,13 @@ def _run(site: _Site, name: str, state: RunState) -> Iterator[Problem]:
     for behavior in (each.name for each in definition.behaviors if each.name in worked_on):
         yield from _rules(definition, behavior, site.root, name)
     gates = Gates(definition=definition, strict=state.strict)
+    if site.signs(state):
+        yield from _signatures(site, name, state)
+        state = _as_signed(site, name, state)
     yield from _passed(site, name, state, gates)
     for position, entry in state.latest.items():
         if entry.is_proven and site.bot.plan.contains(position):
-            yield from _receipt(site, definition, name, entry)
+            yield from _receipt(site, definition, name, entry, signed=site.signs(state))
     if site.demand.complete:
         left = machine.open_actions(site.bot.plan, state, gates.is_defined)
         yield from (Problem(check="complete", where=f"{name}: {each}", problem="is open") for each in left)
@@ -151,6 +165,28 @@ def _rules(definition: BotDefinition, behavior: str, root: Path, run: str) -> It
         yield Problem(check="rules", where=f"{run}: {behavior}", problem=str(problem))
 
 
+def _signatures(site: _Site, name: str, state: RunState) -> Iterator[Problem]:
+    """Completions that count as proven, and that no approver signed."""
+    for position, entry in state.latest.items():
+        if not entry.is_proven or site.receipts is None or not site.bot.plan.contains(position):
+            continue
+        try:
+            site.receipts.proven(name, entry)
+        except InvalidSignature as error:
+            yield Problem(check="signatures", where=f"{name}: {position}", problem=str(error))
+
+
+def _as_signed(site: _Site, name: str, state: RunState) -> RunState:
+    """The run with the completions that approvers signed as proven, and no others."""
+    if site.receipts is None:
+        return state
+    found = {
+        position: (site.receipts.evidence(name, entry) if entry.kind == "completed" else None) or as_unproven(entry)
+        for position, entry in state.latest.items()
+    }
+    return replace(state, latest=found, strict=True)
+
+
 def _passed(site: _Site, name: str, state: RunState, gates: Gates) -> Iterator[Problem]:
     """Gates without their proof behind which the run already is."""
     plan = site.bot.plan
@@ -160,19 +196,20 @@ def _passed(site: _Site, name: str, state: RunState, gates: Gates) -> Iterator[P
             yield Problem(check="gates", where=f"{name}: {gate}", problem="was passed without a human's proof")
 
 
-def _receipt(site: _Site, definition: BotDefinition, name: str, entry: Entry) -> Iterator[Problem]:
+def _receipt(site: _Site, definition: BotDefinition, name: str, entry: Entry, *, signed: bool) -> Iterator[Problem]:
     """Whether a proof has its record, by somebody who may give it, for the files as they are."""
     where, position = f"{name}: {entry.position}", entry.position
     reviewers = definition.gates[position].reviewers
     if reviewers and not is_one_of(entry.by or "", reviewers):
         yield Problem(check="receipts", where=where, problem=f"{entry.by} is none of {', '.join(reviewers)}")
-    if not site.stored:
+    if not site.stored and not signed:
         if site.demand.receipts:
             yield Problem(check="receipts", where=where, problem="has no record here: there is no database")
         return
     if not proof_holds(site.root, definition, name, entry):
         yield Problem(check="receipts", where=where, problem="its files changed since they were approved")
-    yield from _recorded(site, name, position, where, entry)
+    if not signed:
+        yield from _recorded(site, name, position, where, entry)
 
 
 def _recorded(site: _Site, name: str, position: Position, where: str, entry: Entry) -> Iterator[Problem]:
@@ -201,8 +238,8 @@ def _records(site: _Site, runs: list[str]) -> Iterator[Problem]:
 def _state(site: _Site, name: str) -> Iterator[Problem]:
     """Whether the stored state of a run is the one that its last change left."""
     try:
-        now = site.state.peek(name)
-        if now != site.state.state_at(name, now.version):
+        now = site.state.recorded()[name]
+        if now != site.state.recorded_at(name, now.version):
             yield Problem(check="records", where=name, problem="its state is not the one that its last change left")
     except ToolError as error:
         yield Problem(check="records", where=name, problem=str(error))

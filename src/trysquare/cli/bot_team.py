@@ -86,7 +86,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     """Check the runs of every bot; 1 if anything does not hold."""
     demand = Demand(run=arguments.run, complete=arguments.complete, receipts=not arguments.without_receipts)
     with opened_bots(arguments) as bots:
-        found = {bot.name: verify_bot(bot, demand, _consents(bot)) for bot in bots}
+        found = {bot.name: verify_bot(bot, demand, consents_of(bot)) for bot in bots}
     if arguments.run is not None and not any(each.runs for each in found.values()):
         raise ConfigurationError(
             f"unknown run `{arguments.run}`.", where="bot verify", hint="See trysquare bot status."
@@ -96,7 +96,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     return 1 if any(report["problems"] for report in reports) else 0
 
 
-def _consents(bot: LiveBot) -> Consents:
+def consents_of(bot: LiveBot) -> Consents:
     """The audit log of the approvals in the project, where it has one."""
     from trysquare.store import project_state
 

@@ -28,7 +28,7 @@ GROUPS = {
     "Build and try a server": ("serve", "dev", "list", "call", "read", "prompt", "check"),
     "Connect clients and servers": ("install", "discover", "gateway", "token", "adopt"),
     "Work with agents, workflows and content": ("run", "jobs", "bot", "guide", "models", "grammar"),
-    "Approve and find out": ("console", "approve", "explain", "why", "config", "doctor", "completion"),
+    "Approve and find out": ("console", "approve", "verify", "explain", "why", "config", "doctor", "completion"),
 }
 """The commands by what somebody wants to do; a command that is not named here is in the last group."""
 EXAMPLES = (

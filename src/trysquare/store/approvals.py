@@ -7,7 +7,7 @@ import secrets
 import shlex
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -270,9 +270,8 @@ class StoredApprovals:
 
     def receipts(self, *, limit: int = 100) -> list[Receipt]:
         """Decisions, latest first."""
-        query = f"SELECT {_RECEIPT_COLUMNS} FROM receipts ORDER BY id DESC LIMIT ?"
         with self._database.read() as connection:
-            return [_receipt(row) for row in connection.execute(query, (limit,)).fetchall()]
+            return list(receipts_in(connection, limit=limit))
 
     def _open(self, connection: sqlite3.Connection, request: ConsentRequest, now: float) -> tuple[str, float]:
         # Bounded by replacing the oldest: unanswered calls cannot block others.
@@ -465,6 +464,12 @@ def _pending(row: Any, now: float) -> PendingApproval:
 def _receipt(row: Any) -> Receipt:
     receipt = Receipt(**dict(zip(_RECEIPT_COLUMNS.split(", "), row, strict=True)))
     return replace(receipt, approved=bool(receipt.approved))
+
+
+def receipts_in(connection: sqlite3.Connection, *, limit: int = -1) -> Iterator[Receipt]:
+    """Decisions of a file, latest first, inside a transaction of the caller."""
+    query = f"SELECT {_RECEIPT_COLUMNS} FROM receipts ORDER BY id DESC LIMIT ?"
+    return map(_receipt, connection.execute(query, (limit,)))
 
 
 def project_approvals(project: Path) -> LazyApprovals:
