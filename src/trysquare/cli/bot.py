@@ -27,6 +27,7 @@ from trysquare.cli.bot_corrections import CORRECT
 from trysquare.cli.bot_diff import compare, print_difference
 from trysquare.cli.bot_open import ABOUT_BOT, RUN, opened_bot, opened_bots, require_run
 from trysquare.cli.bot_records import write_export
+from trysquare.cli.bot_start import START
 from trysquare.cli.bot_team import ASSIGN, COMMENT, VERIFY
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import JSON, add_place_options, positive
@@ -112,6 +113,10 @@ def _print_status(reports: list[dict[str, Any]]) -> None:
             print(styled(f"  Warning: {notice}", "yellow"))
         shown = ("run", "version", "current_action", "state", "progress", "updated")
         rows = [[str(each[name]) for name in shown] for each in report["runs"]]
+        if any(each["preset"] for each in report["runs"]):
+            rows = [[*row, each["preset"] or "full depth"] for row, each in zip(rows, report["runs"], strict=True)]
+            print_listing(report, (*headings, "PRESET"), rows, json=False, empty="")
+            continue
         print_listing(report, headings, rows, json=False, empty="  No runs yet.")
 
 
@@ -134,16 +139,18 @@ def _notices(project: BotProject) -> Notices:
 
 def _summary(bot: LiveBot, run: RunSummary) -> dict[str, Any]:
     state = run.state
-    opened = set(open_actions(bot.plan, state, Gates(definition=bot.definition).is_defined))
-    left, done = len(opened), sum(1 for each in state.latest if state.is_completed(each) and each not in opened)
+    plan = bot.plan.of(state)
+    opened = set(open_actions(plan, state, Gates.of(bot.definition, state).is_defined))
+    done = sum(1 for each in plan.order() if plan.policy(each) != "skip" and each not in opened)
     return {
         "run": run.name,
         "version": state.version,
         "current_action": str(state.current),
-        "state": _word(state, left),
+        "state": _word(state, len(opened)),
         "strict": state.strict,
-        "open": left,
-        "progress": f"{done}/{len(bot.plan.behaviors) * len(bot.plan.actions)}",
+        "preset": None if state.depth is None else state.depth.name,
+        "open": len(opened),
+        "progress": f"{done}/{plan.applying()}",
         "updated": run.updated,
         "origin": run.origin,
     }
@@ -427,6 +434,7 @@ COMMAND = Command(
                 "trysquare bot recover --run main --bot bots/release",
             ),
         ),
+        "start": START,
         "assign": ASSIGN,
         "comment": COMMENT,
         "correct": CORRECT,
