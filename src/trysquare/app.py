@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trysquare.core.errors import ConfigurationError, DeclarationError
-from trysquare.providers import Origins, chosen_profiles, state_file, tool_providers
+from trysquare.providers import Origins, chosen_profiles, open_approvals, state_file, tool_providers
 from trysquare.settings import Origin, Settings
 from trysquare.settings.file import find_file
 from trysquare.settings.keys import Given, all_keys
@@ -175,9 +175,9 @@ def _compose(
     from trysquare.catalog import with_catalog
     from trysquare.core.toolset import CombinedToolset, DiscoveringToolset, routes_of, server_info_of
     from trysquare.middleware import MiddlewareConfig, internal_toolset, with_middleware
-    from trysquare.store import LazyApprovals
 
-    config = MiddlewareConfig(prefix=settings.prefix or "", approvals=approvals or LazyApprovals(state))
+    own = approvals or open_approvals(settings, origins, state)
+    config = MiddlewareConfig(prefix=settings.prefix or "", approvals=own)
     try:
         plain = _with_settings(CombinedToolset(toolsets), settings)
         toolset = with_catalog(with_middleware(plain, config), _choices(settings, state))
@@ -240,7 +240,6 @@ def without_sources(given: Mapping[str, Given]) -> dict[str, Given]:
 def agent_environment(settings: Settings, origins: Origins) -> Generator[AgentEnvironment]:
     """What agents run in: configured tools and models, and the state file with the approvals."""
     from trysquare.agents.runner import AgentEnvironment, configured_model
-    from trysquare.store import LazyApprovals
 
     @asynccontextmanager
     async def open_toolset(wanted: Settings) -> AsyncGenerator[Toolset]:
@@ -251,7 +250,7 @@ def agent_environment(settings: Settings, origins: Origins) -> Generator[AgentEn
         yield AgentEnvironment(
             settings=settings,
             open_toolset=open_toolset,
-            approvals=LazyApprovals(state),
+            approvals=open_approvals(settings, origins, state),
             open_model=partial(configured_model, settings),
         )
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trysquare.core.toolset import Toolset
     from trysquare.guide import GuideConfig
     from trysquare.jobs import JobsAddress
+    from trysquare.store import Approvers, LazyApprovals
     from trysquare.store.workflows import WorkflowStore
 
 ENTRY_POINTS = "trysquare.providers"
@@ -105,11 +106,11 @@ async def open_bot_tools(settings: Settings, origins: Origins) -> AsyncGenerator
     """The tools of every workflow bot."""
     from trysquare.bots import open_bot
     from trysquare.core.toolset import CombinedToolset
-    from trysquare.store import LazyApprovals
 
     async with AsyncExitStack() as stack:
         open_store = partial(workflow_store, settings, stack.enter_context(open_states()))
-        approvals = LazyApprovals(stack.enter_context(contextlib.closing(LazyDatabase(state_file(settings, origins)))))
+        state = stack.enter_context(contextlib.closing(LazyDatabase(state_file(settings, origins))))
+        approvals = open_approvals(settings, origins, state)
         bots = [open_bot(bot, open_store=open_store, approvals=approvals) for bot in bot_configs(settings, origins)]
         yield CombinedToolset([await stack.enter_async_context(bot) for bot in bots])
 
@@ -214,6 +215,27 @@ def approval_files(settings: Settings, origins: Origins) -> list[Path]:
     return list(dict.fromkeys(wanted))
 
 
+def project_approvers(settings: Settings, origins: Origins) -> Approvers:
+    """The approvers of the project. A file that the settings name has to exist before anything can be approved."""
+    from trysquare.store.approvers import Approvers, read_rules
+
+    root, named = settings.project.resolve(), "approvers.file" in origins
+    return Approvers(
+        root=root,
+        file=settings.approvers.file if named else root / settings.approvers.file,
+        demanded=named,
+        rules=read_rules(settings.approvers.rules, setting_location("approvers.rules", origins)),
+        project_id=settings.project_id,
+    )
+
+
+def open_approvals(settings: Settings, origins: Origins, state: LazyDatabase) -> LazyApprovals:
+    """The approvals of a state file; in strict mode the project's approvers sign them."""
+    from trysquare.store import LazyApprovals
+
+    return LazyApprovals(state, approvers=project_approvers(settings, origins), strict=settings.strict)
+
+
 def _is_named_project(origins: Origins) -> bool:
     return "project" in origins or any(origin.source == "file" for origin in origins.values())
 
@@ -254,7 +276,12 @@ def bot_configs(settings: Settings, origins: Origins) -> list[BotConfig]:
     source = setting_location("project", origins) if "project" in origins else "the working directory"
     return [
         BotConfig(
-            folder=folder, project=settings.project, project_from=source, project_named=named, strict=settings.strict
+            folder=folder,
+            project=settings.project,
+            project_from=source,
+            project_named=named,
+            strict=settings.strict,
+            approvers=project_approvers(settings, origins),
         )
         for folder in settings.bot
     ]

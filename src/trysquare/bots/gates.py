@@ -66,9 +66,19 @@ def check_jump(plan: Plan, jump: Jump, position: Position) -> bool:
 
 
 async def ask_human(
-    tool: str, question: str, binding: JsonObject, *, approvals: Approvals | None, context: CallContext
+    tool: str,
+    question: str,
+    binding: JsonObject,
+    *,
+    approvals: Approvals | None,
+    context: CallContext,
+    gate: bool = False,
+    strict: bool = False,
 ) -> ConsentGrant:
-    """Obtain a human's consent, through the client or with a code in their own terminal."""
+    """Obtain a human's consent, through the client or with a code in their own terminal.
+
+    `gate` closes a gate of the run. In a `strict` run of a project with approvers, one of them has to sign.
+    """
     if approvals is None:
         raise ToolError(
             "This needs a human's approval, and there is no database to store it in.", code=ErrorCode.STATE_UNAVAILABLE
@@ -79,6 +89,8 @@ async def ask_human(
         digest=arguments_digest(binding),
         question=question,
         arguments=binding,
+        gate=gate,
+        strict=strict,
     )
     return await obtain_consent(request, approvals, context)
 

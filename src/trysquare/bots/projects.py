@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from trysquare.bots.actions import produced_files
 from trysquare.bots.checkout_runs import home_of
 from trysquare.bots.definition.check import require_sound_rules
 from trysquare.bots.definition.loader import load_bot
 from trysquare.bots.definition.model import BotDefinition, Changes, changed_parts, strength_of
+from trysquare.bots.proofs import SignedReceipts
 from trysquare.bots.run_files import definition_of_run
 from trysquare.bots.workflow.machine import Plan, Position, begin
 from trysquare.bots.workflow.runs import Loaded, WorkflowRuns
@@ -20,7 +22,7 @@ from trysquare.bots.workflow.sync import NAME, StateFileSync
 from trysquare.bots.workflow.transaction import Home
 from trysquare.core.approvals import Approvals
 from trysquare.core.errors import ErrorCode, InvalidArguments
-from trysquare.store import project_state
+from trysquare.store import Approvers, project_state
 from trysquare.store.workflows import WorkflowStore
 
 
@@ -37,6 +39,8 @@ class BotConfig:
     """Whether the project was named explicitly; an unnamed working directory is only proposed."""
     strict: bool = False
     """Whether every close needs proof, and only delivered actions can be closed."""
+    approvers: Approvers | None = None
+    """Whose signatures close the gates of a strict run."""
     watch: bool = True
     """Whether the definition is reloaded when the bot's folder changes."""
 
@@ -164,8 +168,19 @@ class LiveBot:
             needs_proof=self._needs_proof,
             strict=self.config.strict,
             strength=self.strength,
+            receipts=self.receipts(root),
             home=lambda: self.home(root),
         )
+
+    def receipts(self, root: Path) -> SignedReceipts | None:
+        """The signed receipts of this bot in a project directory."""
+        approvers = self.config.approvers
+        return None if approvers is None else SignedReceipts(root, self.name, approvers, self._produced)
+
+    def _produced(self, position: Position) -> tuple[str, ...]:
+        if position not in self.definition.gates:
+            return ()
+        return produced_files(self.definition, self.definition.behavior(position.behavior), position.action)
 
     def _needs_proof(self, position: Position) -> bool:
         gate = self.definition.gates.get(position)

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
+from pathlib import Path
 
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_place_options, load
 from trysquare.cli.terminal import as_json, ask_yes_or_no, print_listing, require_terminal, styled
+from trysquare.core.approvals import SignedStatement
 from trysquare.core.context import local_principal
-from trysquare.core.errors import ConfigurationError
+from trysquare.core.errors import ConfigurationError, ConsentNeeded
 from trysquare.core.untrusted import one_line
-from trysquare.providers import approval_files
+from trysquare.providers import approval_files, project_approvers
 from trysquare.settings.load import Loaded
 from trysquare.store import StoredApprovals
 from trysquare.store.approvals import PendingApproval, normalize_code
 from trysquare.store.database import open_database
+from trysquare.store.signatures import InvalidSignature, sign_text
 
 LONGEST = 4_000
 """Characters of a question."""
+SIGN = option("--sign", metavar="KEY", type=Path, help="sign it as an approver, with this SSH key")
 _OPTIONS = (
     option("code", metavar="CODE", nargs="?", help="the code in the tool's answer (default: list pending calls)"),
+    SIGN,
     option("--refuse", action="store_true", help="refuse the call instead"),
     option("--receipts", action="store_true", help="show past decisions, latest first"),
     option("--json", action="store_true", help="print pending calls, or the receipts, as JSON"),
@@ -33,6 +39,8 @@ _OPTIONS = (
 def approve(arguments: argparse.Namespace) -> int | None:
     """Show pending calls or receipts, or decide one call."""
     if arguments.code is not None and not arguments.receipts:
+        if arguments.refuse and arguments.sign is not None:
+            raise ConfigurationError("a refusal is not signed.", where="approve", hint="Remove --sign KEY.")
         return decide_code(arguments, refuse=arguments.refuse)
     with _open_approvals(load(arguments)) as found:
         return (_show_receipts if arguments.receipts else _show_all)(found, as_json=arguments.json)
@@ -41,7 +49,10 @@ def approve(arguments: argparse.Namespace) -> int | None:
 def decide_code(arguments: argparse.Namespace, *, refuse: bool) -> int:
     """Approve or refuse the call of `arguments.code`."""
     with _open_approvals(load(arguments)) as found:
-        return _decide(_holding(found, arguments.code), arguments.code, refuse=refuse)
+        store = _holding(found, arguments.code)
+        if not refuse and arguments.sign is not None:
+            return _sign(store, arguments.code, arguments.sign)
+        return _decide(store, arguments.code, refuse=refuse)
 
 
 @contextmanager
@@ -50,7 +61,9 @@ def _open_approvals(loaded: Loaded) -> Generator[list[StoredApprovals]]:
     wanted = approval_files(loaded.settings, loaded.origins)
     with ExitStack() as stack:
         found = [closing(open_database(path)) for path in wanted if path.exists()]
-        yield [StoredApprovals(stack.enter_context(database)) for database in found]
+        approvers, strict = project_approvers(loaded.settings, loaded.origins), loaded.settings.strict
+        opened = [stack.enter_context(database) for database in found]
+        yield [StoredApprovals(database, approvers=approvers, strict=strict) for database in opened]
 
 
 def _holding(found: list[StoredApprovals], code: str) -> StoredApprovals:
@@ -96,7 +109,31 @@ def _decide(approvals: StoredApprovals, code: str, *, refuse: bool) -> int:
         print("Not decided; the call is still pending. Use --refuse to refuse it.")
         return 1
     receipt = approvals.approve(pending.code, by=local_principal().subject)
+    if receipt.unsigned:
+        print(
+            f"Confirmed by {receipt.by} at {receipt.at}, but not proven: the call still waits. An approver of this "
+            f"project has to sign it: trysquare approve {pending.code} --sign KEY"
+        )
+        return 1
     print(f"Approved by {receipt.by} at {receipt.at}. The caller can now send the same call again.")
+    return 0
+
+
+def _sign(approvals: StoredApprovals, code: str, key: Path) -> int:
+    """Show exactly what is approved, sign it with an approver's key, and store the receipt."""
+    try:
+        text = approvals.statement(code)
+        print(text, flush=True)
+        if sys.stdin.isatty() and not ask_yes_or_no("Sign this?"):
+            print("Not signed; the call is still pending. Use --refuse to refuse it.")
+            return 1
+        receipt = approvals.approve_signed(code, SignedStatement(text=text, signature=sign_text(text, key)))
+    except InvalidSignature as error:
+        raise ConsentNeeded(
+            f"Not approved: {error}.",
+            instruction="Sign with the key of an approver who may approve this; see the project's approvers.",
+        ) from None
+    print(f"Signed by {receipt.by} at {receipt.at}: proven. The caller can now send the same call again.")
     return 0
 
 
@@ -117,5 +154,10 @@ def _time(seconds: float) -> str:
 COMMAND = Command(
     approve,
     _OPTIONS,
-    examples=("trysquare approve", "trysquare approve K7QF-2M9X", "trysquare approve K7QF-2M9X --refuse"),
+    examples=(
+        "trysquare approve",
+        "trysquare approve K7QF-2M9X",
+        "trysquare approve K7QF-2M9X --refuse",
+        "trysquare approve K7QF-2M9X --sign ~/.ssh/id_ed25519",
+    ),
 )

@@ -22,7 +22,7 @@ from trysquare.bots.workflow.machine import RunState, open_actions
 from trysquare.bots.workflow.runs import RunSummary, WorkflowRuns, event_state, require_run_name
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.bots.workflow.transaction import DamagedRecord
-from trysquare.cli.approve import decide_code
+from trysquare.cli.approve import SIGN, decide_code
 from trysquare.cli.bot_corrections import CORRECT
 from trysquare.cli.bot_diff import compare, print_difference
 from trysquare.cli.bot_open import ABOUT_BOT, RUN, opened_bot, opened_bots, require_run
@@ -41,8 +41,8 @@ from trysquare.cli.terminal import (
     styled,
 )
 from trysquare.core.context import CallContext, local_principal
-from trysquare.core.errors import ConfigurationError
-from trysquare.core.json import JsonObject, as_list
+from trysquare.core.errors import ConfigurationError, ConsentNeeded
+from trysquare.core.json import JsonObject, as_list, as_object
 
 
 def _new(arguments: argparse.Namespace) -> None:
@@ -290,7 +290,9 @@ async def _loosen(arguments: argparse.Namespace) -> None:
             return
         question = f"Take run {run} of {bot.name} out of strict mode? Its actions can then be closed without proof."
         binding = {"project": str(project.root), "run": run, "loosen": True}
-        agreement = await ask_human("bot loosen", question, binding, approvals=bot.approvals, context=context)
+        agreement = await ask_human(
+            "bot loosen", question, binding, approvals=bot.approvals, context=context, strict=True
+        )
         audit = {"reason": arguments.reason, "agreement": {"by": agreement.by, "how": agreement.how}}
         moved = project.state.loosen(run, principal=local_principal().subject, audit=audit)
     _report(arguments, run, moved.state, "is no longer strict and is at", {})
@@ -317,7 +319,16 @@ async def _approve(arguments: argparse.Namespace) -> int | None:
     """Close the current action with proof, or approve the code of a close that waits."""
     if arguments.code is not None:
         return decide_code(arguments, refuse=False)
-    return await _decide(arguments, {}, proof=True)
+    if arguments.sign is None:
+        return await _decide(arguments, {}, proof=True)
+    try:
+        return await _decide(arguments, {}, proof=True)
+    except ConsentNeeded as needed:
+        code = as_object(needed.fields.get("approval")).get("code")
+        if code is None:
+            raise
+        status = decide_code(argparse.Namespace(**{**vars(arguments), "code": code}), refuse=False)
+    return status or await _decide(arguments, {}, proof=True)
 
 
 async def _reject(arguments: argparse.Namespace) -> int | None:
@@ -336,7 +347,7 @@ async def _decide(arguments: argparse.Namespace, given: JsonObject, *, proof: bo
         by = local_principal().subject
         call = BotCall.of(bot, tool=tool, parameters=read, principal=by, client="trysquare bot")
         context = CallContext(caller=TerminalCaller(), client="trysquare bot")
-        if proof:
+        if proof and arguments.sign is None:
             require_terminal("bot approve", "approve", context.can_ask())
         result = await close_action(call, context, proof=proof)
     if arguments.json:
@@ -477,10 +488,11 @@ COMMAND = Command(
         ),
         "approve": Command(
             _approve,
-            (_CODE, *_RUN),
+            (_CODE, SIGN, *_RUN),
             "close the current action with proof, or approve a code",
             examples=(
                 "trysquare bot approve --bot bots/release",
+                "trysquare bot approve --sign ~/.ssh/id_ed25519",
                 "trysquare bot approve K7QF-2M9X",
             ),
         ),

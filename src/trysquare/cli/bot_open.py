@@ -14,8 +14,7 @@ from trysquare.bots.workflow.state_file import MAIN
 from trysquare.cli.command import option
 from trysquare.cli.options import JSON, add_place_options, load
 from trysquare.core.errors import ConfigurationError
-from trysquare.providers import bot_configs, open_states, state_file, workflow_store
-from trysquare.store import LazyApprovals
+from trysquare.providers import bot_configs, open_approvals, open_states, state_file, workflow_store
 from trysquare.store.lazy import LazyDatabase
 
 _HOME = ""
@@ -40,7 +39,11 @@ def opened_bots(arguments: argparse.Namespace) -> Generator[list[LiveBot]]:
         open_store = partial(workflow_store, loaded.settings, states)
         # The working directory names the project.
         bots = [
-            LiveBot(replace(config, project_named=True), open_store=open_store, approvals=LazyApprovals(state))
+            LiveBot(
+                replace(config, project_named=True),
+                open_store=open_store,
+                approvals=open_approvals(loaded.settings, loaded.origins, state),
+            )
             for config in configs
         ]
         try:

@@ -44,6 +44,9 @@ class ConsentQuestions:
             if any(each.code == code for each in store.pending()):
                 record = store.refuse if verdict.choice.is_refusal else store.approve
                 receipt = record(code, by=by, how=verdict.how, reason=verdict.reason)
+                if receipt.unsigned:
+                    command = f"trysquare approve {code} --sign KEY"
+                    return f"Confirmed, but not proven: an approver has to sign it. In a terminal: {command}"
                 return f"{'Approved' if receipt.approved else 'Refused'}: {receipt.tool}."
         raise NotFound(
             "This call waits no longer.", code=ErrorCode.HANDLE_NOT_FOUND, instruction="Look at what waits now."

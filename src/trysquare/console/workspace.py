@@ -15,7 +15,7 @@ from trysquare.catalog.lint.base import Finding, LintOptions
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
-from trysquare.providers import Origins, approval_files, jobs_address
+from trysquare.providers import Origins, approval_files, jobs_address, project_approvers
 from trysquare.server import ServeOptions
 from trysquare.store import LazyDatabase, StoredApprovals, user_state
 
@@ -42,6 +42,7 @@ class Workspace:
             path: stack.enter_context(closing(LazyDatabase(path))) for path in approval_files(app.settings, origins)
         }
         self._jobs: JobReader | None = None
+        self._approvers = project_approvers(app.settings, origins)
         self._linted: tuple[tuple[Tool, ...], list[Finding]] | None = None
 
     @property
@@ -56,7 +57,9 @@ class Workspace:
 
     def approvals(self) -> list[StoredApprovals]:
         """The approvals of every state file that exists."""
-        return [StoredApprovals(state) for path, state in self._states.items() if path.exists()]
+        approvers, strict = self._approvers, self.app.settings.strict
+        present = [state for path, state in self._states.items() if path.exists()]
+        return [StoredApprovals(state, approvers=approvers, strict=strict) for state in present]
 
     @cached_property
     def gateway(self) -> GatewayService | None:

@@ -36,6 +36,18 @@ class ConsentRequest:
     """Seconds for which the same call needs no new consent; None asks every time."""
     client: str | None = None
     """The client program, as it calls itself."""
+    gate: bool = False
+    """Whether it closes a gate of a workflow, so that its arguments name the action, the run and the files."""
+    strict: bool = False
+    """Whether only an approver's signature counts, where the project has approvers."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SignedStatement:
+    """What an approver signed, and the signature."""
+
+    text: str
+    signature: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +64,8 @@ class ConsentDecision:
     how: str | None = None
     at: str | None = None
     reason: str = ""
-    """What the human wrote with a refusal."""
+    """What the human wrote with a refusal; of a signature that does not hold, why."""
+    signed: SignedStatement | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +79,8 @@ class ConsentGrant:
     """The ticket of an answer through the client."""
     digest: str | None = None
     """The digest of the call that was agreed to, as in the audit log."""
+    signed: SignedStatement | None = None
+    """What the human signed, where they did."""
 
 
 class Approvals(Protocol):
@@ -107,6 +122,15 @@ class WatchedApprovals(Protocol):
 
     def withdraw(self, code: str) -> None:
         """Forget a pending call and its decision: its question was answered in another way."""
+        ...
+
+
+@runtime_checkable
+class SignedApprovals(Protocol):
+    """A store that may demand an approver's signature. A client's answer is none, so the client is not asked."""
+
+    def needs_signature(self, request: ConsentRequest) -> bool:
+        """Whether nothing but a signature lets this call run."""
         ...
 
 

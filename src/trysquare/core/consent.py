@@ -23,6 +23,7 @@ from trysquare.core.approvals import (
     ConsentProof,
     ConsentRequest,
     MemoryApprovals,
+    SignedApprovals,
     WatchedApprovals,
     arguments_digest,
 )
@@ -159,7 +160,8 @@ async def obtain_consent(request: ConsentRequest, approvals: Approvals | None, c
     store = approvals or _UNSTORED
     text = question_text(request)
     size = len(text.encode("utf-8", "surrogatepass"))
-    asks = context.can_ask() and size <= MAX_QUESTION
+    signs = isinstance(store, SignedApprovals) and store.needs_signature(request)
+    asks = context.can_ask() and size <= MAX_QUESTION and not signs
     if not asks and size > MAX_SHOWN:
         raise ConsentNeeded(
             f"`{request.tool}` runs only after a human has seen its whole arguments, and these have {size} bytes; "
@@ -176,8 +178,10 @@ async def obtain_consent(request: ConsentRequest, approvals: Approvals | None, c
         decision = paged.settled or await run_in_thread(lambda: store.decide(request, open_code=not asks))
     elif decision.state == "waiting" and asks:
         return await _ask(request, text, store, context)
+    if signs and decision.state == "waiting":
+        raise _unsigned(decision)
     _require_approved(decision, request, size)
-    return ConsentGrant(by=decision.by, how=decision.how, at=decision.at, digest=request.digest)
+    return ConsentGrant(by=decision.by, how=decision.how, at=decision.at, digest=request.digest, signed=decision.signed)
 
 
 async def _ask(request: ConsentRequest, text: str, store: Approvals, context: CallContext) -> ConsentGrant:
@@ -210,6 +214,24 @@ def _continue(agreement: ConsentGrant | None, context: CallContext) -> None:
         return
     store = context.approvals or _UNSTORED
     context.caller.continue_with(agreement.ticket, store.ticket(continued=True))
+
+
+def _unsigned(decision: ConsentDecision) -> ConsentNeeded:
+    """The error of a call that only an approver's signature lets run."""
+    command = decision.command or f"trysquare approve {decision.code} --sign KEY"
+    why = f" {decision.reason}" if decision.reason else ""
+    shown = {
+        "code": decision.code,
+        "command": command,
+        "expires_in": round(decision.expires_in or 0),
+        "signature": True,
+    }
+    return ConsentNeeded(
+        f"An approver of this project has to sign this call first; a plain yes is not enough.{why} "
+        f"In their own terminal they run: {command}",
+        instruction="Show the user this command and wait; only an approver can sign. Then send the same call again.",
+        fields={"approval": shown},
+    )
 
 
 def _require_approved(decision: ConsentDecision, request: ConsentRequest, size: int) -> None:

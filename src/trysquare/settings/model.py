@@ -184,6 +184,18 @@ class LimitSettings(Section):
     )
 
 
+class ApproversSettings(Section):
+    """Approvers: whose signatures prove an approval in strict mode."""
+
+    file: Path = Field(
+        default=Path(".trysquare-approvers"),
+        description="Approvers of the project, in the format of git's allowed_signers",
+    )
+    rules: TextList = Field(
+        default=(), description="Who may approve what: bot:PATTERN=NAME, gate:PATTERN=NAME or tool:PATTERN=NAME"
+    )
+
+
 class LintSettings(Section):
     """Rules of `trysquare check`."""
 
@@ -382,4 +394,7 @@ class Settings(Section):
     search: SearchSettings = Field(default_factory=lambda: SearchSettings(), description="Search for tools")
     content: ContentSettings = Field(default_factory=lambda: ContentSettings(), description="Content tools")
     limits: LimitSettings = Field(default_factory=lambda: LimitSettings(), description="Limits of calls and results")
+    approvers: ApproversSettings = Field(
+        default_factory=lambda: ApproversSettings(), description="Approvers, whose signatures count in strict mode"
+    )
     lint: LintSettings = Field(default_factory=lambda: LintSettings(), description="Rules of `trysquare check`")

@@ -6,16 +6,18 @@ from trysquare.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from trysquare.store.approvals import LazyApprovals, StoredApprovals
+    from trysquare.store.approvers import Approvers
     from trysquare.store.database import Database
     from trysquare.store.lazy import LazyDatabase
     from trysquare.store.location import project_state, user_state
 
-__all__ = ["Database", "LazyApprovals", "LazyDatabase", "StoredApprovals", "project_state", "user_state"]
+__all__ = ["Approvers", "Database", "LazyApprovals", "LazyDatabase", "StoredApprovals", "project_state", "user_state"]
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "approvals": "LazyApprovals StoredApprovals",
+        "approvers": "Approvers",
         "database": "Database",
         "lazy": "LazyDatabase",
         "location": "project_state user_state",

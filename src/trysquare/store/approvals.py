@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trysquare.core import approvals
-from trysquare.core.approvals import ANSWER_LIFETIME, ConsentDecision, ConsentRequest
+from trysquare.core.approvals import ANSWER_LIFETIME, ConsentDecision, ConsentRequest, SignedStatement
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.json import JsonObject
+from trysquare.store.approvers import SIGNATURE, Approvers
 from trysquare.store.audit import append, utc_now
 from trysquare.store.database import Transactions
 from trysquare.store.lazy import LazyDatabase
 from trysquare.store.location import project_state, user_state
+from trysquare.store.signatures import InvalidSignature, gate_fields, shown_time, write_statement
 from trysquare.store.watchers import is_watched
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -47,8 +49,8 @@ MISS_WINDOW = 60.0
 _SAME_CALL = "principal = ? AND tool = ? AND digest = ? AND question = ?"
 """With the question: tools of two servers that share a state file may have the same name."""
 _DELETE_EXPIRED = "DELETE FROM approvals WHERE expires <= ?"
-_COLUMNS = "code, tool, principal, question, arguments, digest, created, expires, client"
-_RECEIPT_COLUMNS = "id, tool, principal, digest, question, approved, by, how, at, reason"
+_COLUMNS = "code, tool, principal, question, arguments, digest, created, expires, client, gate, signs"
+_RECEIPT_COLUMNS = "id, tool, principal, digest, question, approved, by, how, at, reason, statement, signature"
 PATIENCE = 50.0
 """Seconds for which a call waits while a page is open. Many clients give up after 60."""
 
@@ -68,6 +70,10 @@ class PendingApproval:
     expires_in: float
     client: str | None = None
     """The client program, as it calls itself."""
+    gate: bool = False
+    """Whether it closes a gate of a workflow."""
+    signs: bool = False
+    """Whether only an approver's signature lets it run."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +91,11 @@ class Receipt:
     at: str
     reason: str = ""
     """What the human wrote with it."""
+    statement: str | None = None
+    """What they signed, where they did."""
+    signature: str | None = None
+    unsigned: bool = False
+    """Whether the call still waits: a human confirmed it, and only an approver's signature proves anything."""
 
 
 class StoredApprovals:
@@ -94,18 +105,29 @@ class StoredApprovals:
     call by the same principal with the same arguments then runs once. Only the command line opens `approve`: no tool
     reaches it, so a model gains nothing by the code. Where a client asks, nothing is pending: the question has a
     ticket, and used tickets are stored, so that an answer counts for one run however often a client sends it.
+    In a strict project with `approvers`, nothing but the signature of one of them approves.
     """
 
     def __init__(
-        self, database: Transactions, *, lifetime: float = LIFETIME, clock: Callable[[], float] = time.time
+        self,
+        database: Transactions,
+        *,
+        lifetime: float = LIFETIME,
+        clock: Callable[[], float] = time.time,
+        approvers: Approvers | None = None,
+        strict: bool = False,
     ) -> None:
         self._database = database
+        self.approvers = approvers
+        self._strict = strict
         self._lifetime = lifetime
         self._clock = clock
 
     def decide(self, request: ConsentRequest, *, open_code: bool = True) -> ConsentDecision:
         """Use an approval of this call or report its refusal; otherwise it is pending, with a code if `open_code`."""
         now = self._clock()
+        if self.needs_signature(request):
+            return self._decide_signed(request, now)
         with self._database.write() as connection:
             connection.execute(_DELETE_EXPIRED, (now,))
             if _is_remembered(connection, request, now) or self._use_approval(connection, request, now):
@@ -121,6 +143,69 @@ class StoredApprovals:
                 return ConsentDecision(state="waiting")
             code, expires = (found[0], found[2]) if found else self._open(connection, request, now)
             return ConsentDecision(state="waiting", code=code, expires_in=expires - now)
+
+    def needs_signature(self, request: ConsentRequest) -> bool:
+        """Whether nothing but the signature of an approver lets this call run."""
+        return (self._strict or request.strict) and self.approvers is not None and self.approvers.is_configured()
+
+    def _decide_signed(self, request: ConsentRequest, now: float) -> ConsentDecision:
+        """Use a signed approval of this call. What the tables say counts for nothing without its signature."""
+        with self._database.write() as connection:
+            connection.execute(_DELETE_EXPIRED, (now,))
+            found, reason = _latest(connection, request), ""
+            if found is not None and found[1] == "refused":
+                return ConsentDecision(state="refused", reason=found[3])
+            if found is not None and found[1] == "approved":
+                try:
+                    return self._use_signature(connection, request, found[0], now)
+                except InvalidSignature as error:
+                    reason = f"Its approval does not count: {error}."
+                    _withdraw_signature(connection, request, found[0], str(error))
+                    found = None
+            code, expires = (found[0], found[2]) if found else self._open(connection, request, now)
+        left, command = expires - now, f"trysquare approve {code} --sign KEY"
+        return ConsentDecision(state="waiting", code=code, expires_in=left, command=command, reason=reason)
+
+    def _use_signature(
+        self, connection: sqlite3.Connection, request: ConsentRequest, code: str, now: float
+    ) -> ConsentDecision:
+        query = "SELECT created, statement, signature FROM approvals WHERE code = ?"
+        created, statement, signature = connection.execute(query, (code,)).fetchone()
+        if not isinstance(statement, str) or not isinstance(signature, str) or self.approvers is None:
+            raise InvalidSignature("it has no signature")
+        signed = SignedStatement(text=statement, signature=signature)
+        by, fields = self.approvers.verify(signed)
+        asked = {name: fields.get(name) for name in ("asked", "signed", "expires")}
+        expected = _statement_of(request, self.approvers, code=code, gate=request.gate, times=asked)
+        if expected != statement or shown_time(created) != asked["asked"]:
+            raise InvalidSignature("something else was signed")
+        if shown_time(now) > str(asked["expires"]):
+            raise InvalidSignature("the signature has expired")
+        if _was_used(connection, code):
+            raise InvalidSignature("it was used before")
+        connection.execute("UPDATE approvals SET state = 'used' WHERE code = ?", (code,))
+        append(connection, kind="consent.used", principal=request.principal, body=_body(request, code=code, by=by))
+        return ConsentDecision(state="approved", by=by, how=SIGNATURE, at=str(asked["signed"]), signed=signed)
+
+    def statement(self, code: str) -> str:
+        """The text that an approver signs to approve a pending call, until the lifetime of an approval has passed."""
+        pending, now = self.show(code), self._clock()
+        if self.approvers is None:
+            raise InvalidSignature("this project has no approvers")
+        times = {"asked": shown_time(pending.created), "signed": shown_time(now)}
+        times["expires"] = shown_time(now + self._lifetime)
+        return _statement_of(pending, self.approvers, code=pending.code, gate=pending.gate, times=times)
+
+    def approve_signed(self, code: str, signed: SignedStatement) -> Receipt:
+        """Approve a pending call with an approver's signature of its `statement`, or raise `InvalidSignature`."""
+        pending = self.show(code)
+        if self.approvers is None:
+            raise InvalidSignature("this project has no approvers")
+        by, fields = self.approvers.verify(signed)
+        times = {name: fields.get(name) for name in ("asked", "signed", "expires")}
+        if _statement_of(pending, self.approvers, code=pending.code, gate=pending.gate, times=times) != signed.text:
+            raise InvalidSignature("something else was signed")
+        return self._settle(code, "approved", by=by, how=SIGNATURE, reason="", signed=signed)
 
     def ticket(self, *, continued: bool = False) -> str:
         """Ticket for one question to the client, valid in every process with this state file."""
@@ -199,9 +284,10 @@ class StoredApprovals:
         code, expires = new_code(), now + self._lifetime
         connection.execute(
             "INSERT INTO approvals (code, tool, principal, digest, question, arguments, remember_for, state, created,"
-            " expires, client) VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?)",
+            " expires, client, gate, signs) VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
             (code, request.tool, request.principal, request.digest, request.question, json.dumps(request.arguments),
-             request.remember_for, now, expires, request.client),
+             request.remember_for, now, expires, request.client, int(request.gate),
+             int(self.needs_signature(request))),
         )  # fmt: skip
         return code, expires
 
@@ -220,23 +306,38 @@ class StoredApprovals:
         append(connection, kind="consent.used", principal=request.principal, body=_body(request, code=found[0]))
         return True
 
-    def _settle(self, code: str, state: Literal["approved", "refused"], *, by: str, how: str, reason: str) -> Receipt:
+    def _settle(
+        self,
+        code: str,
+        state: Literal["approved", "refused"],
+        *,
+        by: str,
+        how: str,
+        reason: str,
+        signed: SignedStatement | None = None,
+    ) -> Receipt:
         now = self._clock()
         with self._database.write() as connection:
             _refuse_guessing(connection, now)
             found = _find_pending(connection, code, now)
             if found is not None:
-                # The time to decide must not shorten the time to run.
-                connection.execute(
-                    "UPDATE approvals SET state = ?, expires = ?, reason = ? WHERE code = ?",
-                    (state, now + self._lifetime, reason, found.code),
-                )
+                decided = state == "approved"
+                unsigned = decided and found.signs and signed is None
+                if not unsigned:
+                    # The time to decide must not shorten the time to run.
+                    connection.execute(
+                        "UPDATE approvals SET state = ?, expires = ?, reason = ?, statement = ?, signature = ?"
+                        " WHERE code = ?",
+                        (state, now + self._lifetime, reason, *_columns_of(signed), found.code),
+                    )
                 request = ConsentRequest(
                     tool=found.tool, principal=found.principal, digest=found.digest, question=found.question,
                     arguments=found.arguments,
                 )  # fmt: skip
-                decided = state == "approved"
-                return _add_receipt(connection, request, approved=decided, by=by, how=how, now=None, reason=reason)
+                receipt = _add_receipt(
+                    connection, request, approved=decided, by=by, how=how, now=None, reason=reason, signed=signed
+                )
+                return replace(receipt, unsigned=unsigned)
         return self._report_miss(code, now)
 
     def _report_miss(self, code: str, now: float) -> Any:
@@ -247,6 +348,45 @@ class StoredApprovals:
             code=ErrorCode.HANDLE_NOT_FOUND,
             instruction="Run `trysquare approve` without a code to list the pending calls.",
         )
+
+
+def _statement_of(
+    asked: ConsentRequest | PendingApproval, approvers: Approvers, *, code: str, gate: bool, times: JsonObject
+) -> str:
+    """The canonical text of an approval."""
+    arguments = asked.arguments
+    place = Path(str(arguments["project"])) if gate and "project" in arguments else None
+    return write_statement(
+        {
+            "decision": "approve",
+            "project": approvers.project_name(place),
+            "tool": asked.tool,
+            **(gate_fields(arguments) if gate else {}),
+            "arguments": arguments,
+            "caller": asked.principal,
+            "question": asked.question,
+            "digest": asked.digest,
+            "code": code,
+            **times,
+        }
+    )
+
+
+def _columns_of(signed: SignedStatement | None) -> tuple[str | None, str | None]:
+    return (None, None) if signed is None else (signed.text, signed.signature)
+
+
+def _withdraw_signature(connection: sqlite3.Connection, request: ConsentRequest, code: str, why: str) -> None:
+    """Forget an approval without a valid signature, with a trace."""
+    connection.execute("DELETE FROM approvals WHERE code = ?", (code,))
+    body = _body(request, code=code, problem=why)
+    append(connection, kind="consent.unsigned", principal=request.principal, body=body)
+
+
+def _was_used(connection: sqlite3.Connection, code: str) -> bool:
+    query = "SELECT body FROM audit WHERE kind = 'consent.used' AND body LIKE ?"
+    found = connection.execute(query, (f'%"code":"{code}"%',)).fetchall()
+    return any(json.loads(body).get("code") == code for (body,) in found)
 
 
 def _call(request: ConsentRequest) -> tuple[str, str, str, str]:
@@ -298,6 +438,7 @@ def _add_receipt(
     how: str,
     now: float | None,
     reason: str = "",
+    signed: SignedStatement | None = None,
 ) -> Receipt:
     """Store the receipt and its audit row. `now` is given if the call runs at once."""
     at = utc_now()
@@ -307,9 +448,9 @@ def _add_receipt(
         body=_body(request, by=by, how=how, **({"reason": reason} if reason else {})),
     )  # fmt: skip
     row = connection.execute(
-        "INSERT INTO receipts (principal, tool, digest, question, approved, by, how, at, remembered_until, reason)"
-        f" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING {_RECEIPT_COLUMNS}",
-        (*_call(request), int(approved), by, how, at, until, reason),
+        "INSERT INTO receipts (principal, tool, digest, question, approved, by, how, at, remembered_until, reason,"
+        f" statement, signature) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING {_RECEIPT_COLUMNS}",
+        (*_call(request), int(approved), by, how, at, until, reason, *_columns_of(signed)),
     ).fetchone()
     return _receipt(row)
 
@@ -317,6 +458,7 @@ def _add_receipt(
 def _pending(row: Any, now: float) -> PendingApproval:
     values = dict(zip(_COLUMNS.split(", "), row, strict=True))
     arguments, expires = json.loads(values.pop("arguments")), values.pop("expires")
+    values |= {name: bool(values[name]) for name in ("gate", "signs")}
     return PendingApproval(**values, arguments=arguments, expires_in=expires - now)
 
 
@@ -333,8 +475,8 @@ def project_approvals(project: Path) -> LazyApprovals:
 class LazyApprovals(StoredApprovals):
     """Stored approvals whose state file is opened at the first question."""
 
-    def __init__(self, state: LazyDatabase) -> None:
-        super().__init__(state)
+    def __init__(self, state: LazyDatabase, *, approvers: Approvers | None = None, strict: bool = False) -> None:
+        super().__init__(state, approvers=approvers, strict=strict)
         self._state = state
         self.patience = PATIENCE
 
@@ -348,7 +490,8 @@ class LazyApprovals(StoredApprovals):
             return decision
         # The user's terminal may be in any directory, so the command names the project.
         project = shlex.quote(str(self._state.path.parent.parent.resolve()))
-        return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
+        sign = " --sign KEY" if self.needs_signature(request) else ""
+        return replace(decision, command=f"trysquare approve {decision.code} --project {project}{sign}")
 
     def ticket(self, *, continued: bool = False) -> str:
         # Fails before the user is asked, not after they have answered.

@@ -192,8 +192,18 @@ _DECISIONS = (
     "ALTER TABLE approvals ADD COLUMN reason TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE receipts ADD COLUMN reason TEXT NOT NULL DEFAULT ''",
 )
+_SIGNATURES = (
+    # What an approver signed. The columns without a signature are what a terminal shows and signs.
+    "ALTER TABLE approvals ADD COLUMN gate INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE approvals ADD COLUMN signs INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE approvals ADD COLUMN statement TEXT",
+    "ALTER TABLE approvals ADD COLUMN signature TEXT",
+    "ALTER TABLE receipts ADD COLUMN statement TEXT",
+    "ALTER TABLE receipts ADD COLUMN signature TEXT",
+)
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS, _PRESTART, _CHOICES, LATEST, _DECISIONS,
+    _SIGNATURES,
 )  # fmt: skip
 """Never change a released migration: add another."""
 

@@ -16,10 +16,11 @@ from trysquare.core.errors import ConfigurationError, ErrorCode, NotFound, ToolE
 from trysquare.core.untrusted import escaped, hidden_kinds
 from trysquare.files.globs import is_under, matches
 from trysquare.files.root import DirectoryRoot, PathNotAllowed
+from trysquare.store.approvers import APPROVERS_FILE
 from trysquare.store.location import FOLDER, prepare_folder
 
-PROTECTED = frozenset({".git", FOLDER})
-"""Only git and Trysquare write these: their contents decide what both run and allow."""
+PROTECTED = frozenset({".git", FOLDER, APPROVERS_FILE})
+"""Only git, Trysquare and people write these: their contents decide what is run, allowed and approved."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

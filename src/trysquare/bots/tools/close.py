@@ -9,6 +9,7 @@ from typing import Any
 from trysquare.bots.actions import LOCATION, produced_files, scan_rules
 from trysquare.bots.artifacts import store_contents
 from trysquare.bots.gates import absent_paths, file_digests
+from trysquare.bots.proofs import write_receipt
 from trysquare.bots.run_files import defined_digests, defined_path
 from trysquare.bots.tools.admin import View, locate, require_project
 from trysquare.bots.tools.responses import (
@@ -148,7 +149,7 @@ async def ask_for_definition(call: BotCall, state: RunState, notes: JsonObject, 
     }
     shown = "; ".join(found[:_MAX_WEAKENINGS]) + ("; and more" if len(found) > _MAX_WEAKENINGS else "")
     question = f"The definition of {call.bot.name} was changed and demands less: {shown}. May run {call.run} use it?"
-    agreement = await call.ask(question, binding, context)
+    agreement = await call.ask(question, binding, context, strict=state.strict)
     body: JsonObject = {"demands_less": list(found), "agreement": {"by": agreement.by, "how": agreement.how}}
     await run_in_thread(
         lambda: call.project.state.accept_definition(call.run, digest=digest, principal=call.principal, body=body)
@@ -236,10 +237,15 @@ async def _ask(call: BotCall, view: CloseView, context: CallContext, *, proof: b
         people = call.people(view.notes)
         if reviewers := people.reviewers_of(view.together):
             binding["reviewers"] = sorted({name for names in reviewers for name in names})
-        grant = await call.ask(question, binding | consequences, people.asking(context, view.together))
+        if len(view.together) > 1:
+            binding["closes"] = [call.path(each) for each in view.together]
+        asking, strict = people.asking(context, view.together), view.state.strict
+        grant = await call.ask(question, binding | consequences, asking, strict=strict, gate=True)
         people.require_reviewer(grant.by, view.together)
         return grant
-    return await call.ask_directory(binding, context) if view.asks_for_directory() else None
+    if not view.asks_for_directory():
+        return None
+    return await call.ask_directory(binding, context, strict=view.state.strict)
 
 
 def close_question(call: BotCall, current: Position, closed: Closed, absent: Sequence[str]) -> tuple[str, JsonObject]:
@@ -275,6 +281,8 @@ def _close(call: BotCall, view: CloseView, agreement: ConsentGrant | None) -> Re
         )
     # Before the move, so that recorded files can be compared later.
     warnings = store_contents(call.project.root, view.files)
+    if agreement is not None and agreement.signed is not None:
+        write_receipt(call.project.root, agreement.signed)
     moved = call.move(
         lambda state: _change(call, view, agreement, state),
         kind="skip" if call.parameters.skip else "close",

@@ -36,7 +36,8 @@ async def decide(call: BotCall, decision: Decision, number: int, context: CallCo
     correction, change = await run_in_thread(look)
     verb = "Apply" if decision == "apply" else "Take back"
     binding: JsonObject = {"bot": call.bot.name, "correction": number, "file": change.file, "diff": change.diff}
-    grant = await call.ask(f"{verb} this correction of {call.bot.name}? {correction.text}", binding, context)
+    question = f"{verb} this correction of {call.bot.name}? {correction.text}"
+    grant = await call.ask(question, binding, context, strict=call.bot.config.strict)
     by = grant.by or call.principal
     done = await run_in_thread(lambda: corrections.decide(number, decision, change, by=by))
     return Result.ok(

@@ -162,10 +162,11 @@ async def _ask(call: BotCall, view: OpenView, context: CallContext) -> ConsentGr
         path, jump = call.path(view.position), machine.jump_of(state, view.position)
         binding: JsonObject = {"run": call.run, "open": path, "version": state.version}
         reason = "completed already" if jump == "reopened" else "out of order"
-        await call.ask(f"Open {path} although it is {reason}?", binding, context)
+        await call.ask(f"Open {path} although it is {reason}?", binding, context, strict=state.strict)
     if not view.asks_for_directory():
         return None
-    return await call.ask_directory({"project": str(call.project.root), "run": call.run}, context)
+    place: JsonObject = {"project": str(call.project.root), "run": call.run}
+    return await call.ask_directory(place, context, strict=state.strict)
 
 
 def _open(
@@ -221,6 +222,8 @@ def _opened(call: BotCall, target: Target, view: OpenView, agreement: ConsentGra
         answer["preset"] = state.depth.name
     if position.action == INITIALIZE and view.location.asks:
         return Change.opened(opened, {**answer, "asks": True})
+    if agreement is not None and agreement.signed is not None:
+        agreement = None  # The directory was signed, and not the close of this action.
     approval = _approval(call, view, agreement, position)
     if approval is None:
         return Change.opened(opened, answer)

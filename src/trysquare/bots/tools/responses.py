@@ -129,11 +129,16 @@ class BotCall:
             return self.principal, None
         return agreement.by or self.principal, agreement.how or "asked"
 
-    async def ask(self, question: str, binding: JsonObject, context: CallContext) -> ConsentGrant:
-        return await ask_human(self.tool, question, binding, approvals=self.bot.approvals, context=context)
+    async def ask(
+        self, question: str, binding: JsonObject, context: CallContext, *, strict: bool, gate: bool = False
+    ) -> ConsentGrant:
+        approvals = self.bot.approvals
+        return await ask_human(
+            self.tool, question, binding, approvals=approvals, context=context, gate=gate, strict=strict
+        )
 
-    async def ask_directory(self, binding: JsonObject, context: CallContext) -> ConsentGrant:
-        return await self.ask(f"Let {self.bot.name} work in {self.project.root}?", binding, context)
+    async def ask_directory(self, binding: JsonObject, context: CallContext, *, strict: bool) -> ConsentGrant:
+        return await self.ask(f"Let {self.bot.name} work in {self.project.root}?", binding, context, strict=strict)
 
     def action_next(self, position: Position) -> JsonObject:
         """The call that opens an action."""

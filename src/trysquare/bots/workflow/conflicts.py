@@ -7,10 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from trysquare.bots.workflow import machine
-from trysquare.bots.workflow.machine import Depth, Entry, NeedsProof, Plan, Position, RunState
+from trysquare.bots.workflow.machine import INITIALIZE, Depth, Entry, NeedsProof, Plan, Position, RunState
 from trysquare.bots.workflow.state_file import MAIN, Imported, UnreadableState, is_export, parse_state
 from trysquare.bots.workflow.sync import NAME, StateFileSync, StateFileVersion, text_of
-from trysquare.bots.workflow.transaction import DamagedRecord, Home, Proofs, RunTransaction, Stamp, head_text
+from trysquare.bots.workflow.transaction import (
+    UNSIGNED,
+    DamagedRecord,
+    Home,
+    Proofs,
+    RunTransaction,
+    Signatures,
+    Stamp,
+    head_text,
+)
 from trysquare.store.audit import utc_now
 from trysquare.store.location import FOLDER
 from trysquare.store.workflows import StoredBot, StoredRun, WorkflowRows
@@ -61,6 +70,7 @@ class EditGates:
     """Whether this process is strict, and every run with it."""
     weakened: Callable[[str, bool], bool] = lambda _run, _strict: False
     """Whether the definition demands less than the one that a run was started with: then no edit is imported."""
+    signatures: Signatures = UNSIGNED
 
     def of(self, state: RunState) -> NeedsProof:
         """The actions of a run that only a human can close."""
@@ -68,6 +78,26 @@ class EditGates:
         if self.strict or state.strict:
             return lambda each: each not in waived
         return lambda each: each not in waived and self.needs_proof(each)
+
+    def not_proven(self, run: str, state: RunState) -> NeedsProof:
+        """The actions that an edit may not pass: where receipts are signed, only those that none proves."""
+        receipts, needs_proof = self.signatures.of(state), self.of(state)
+        if receipts is None:
+            return needs_proof
+
+        def is_closed(position: Position) -> bool:
+            entry = state.latest.get(position)
+            if position.action == INITIALIZE and not self.needs_proof(position):
+                return True
+            return entry is not None and entry.is_proven and receipts.evidence(run, entry) is not None
+
+        return lambda position: needs_proof(position) and not is_closed(position)
+
+    def taken(self, run: str, state: RunState, entry: Entry) -> Entry:
+        """A line that came from a file: with its receipt it is what was proven, else it proves nothing."""
+        receipts = self.signatures.of(state)
+        found = None if receipts is None or entry.kind != "completed" else receipts.evidence(run, entry)
+        return found or _as_claimed(entry)
 
 
 def passed_gate(
@@ -269,13 +299,17 @@ def _import(transaction: RunTransaction, imported: Imported, gates: EditGates, *
     for shown, state in imported.runs.items():
         name = transaction.home.run if shown == MAIN else shown
         try:
-            edit = _edit_of(transaction, name, state, imported.histories[shown])
+            edit = _edit_of(transaction, name, state, imported.histories[shown], gates)
         except DamagedRecord as error:
             refused.append(f"The edit of run `{name}` was not imported. {error}")
             continue
-        needs_proof = gates.of(edit.state)
+        needs_proof = gates.not_proven(name, edit.state)
         plan = transaction.plan.of(replace(edit.state, strict=edit.state.strict or gates.strict))
         passed = passed_gate(plan, edit.now, edit.state, edit.brought, needs_proof)
+        if passed is not None and not edit.is_stored and gates.signatures.of(edit.state) is not None:
+            left = len(edit.lines)
+            edit, passed = _only_proven(plan, edit, needs_proof), None
+            refused.append(_not_proven(name, left - len(edit.lines)))
         weaker = edit.is_move() and gates.weakened(name, edit.state.strict)
         if passed is None and not weaker:
             after = without_delivery(edit.now, edit.state, needs_proof)
@@ -312,11 +346,31 @@ class _Edit:
         return self.is_stored and replace(self.state, version=self.now.version) != self.now
 
 
-def _edit_of(transaction: RunTransaction, name: str, state: RunState, history: tuple[Entry, ...]) -> _Edit:
+def _only_proven(plan: Plan, edit: _Edit, needs_proof: NeedsProof) -> _Edit:
+    """The part of a new run that its receipts prove, at the first gate that none does."""
+    lines = [line for line in edit.lines if line.kind != "completed" or not needs_proof(line.position)]
+    state = _with_history(edit.state, lines, edit.state.version)
+    gate = next((each for each in plan.order() if needs_proof(each) and plan.policy(each) != "skip"), None)
+    if gate is not None and (state.finished or plan.comes_before(gate, state.current)):
+        state = replace(machine.point_to(state, gate), delivered=False, rejections=0)
+    return replace(edit, state=state, lines=tuple(lines), brought=tuple(lines))
+
+
+def _not_proven(run: str, count: int) -> str:
+    what = "1 completion has" if count == 1 else f"{count} completions have"
+    return (
+        f"Run `{run}` of the state file was taken over as far as its signed receipts prove it: {what} none. "
+        f"A copy was saved as {NAME}.refused-*."
+    )
+
+
+def _edit_of(
+    transaction: RunTransaction, name: str, state: RunState, history: tuple[Entry, ...], gates: EditGates
+) -> _Edit:
     row = transaction.rows.run(name)
     if row is not None:
-        return _edit_of_stored(transaction, row, state, history)
-    claimed = tuple(_as_claimed(entry) for entry in history)
+        return _edit_of_stored(transaction, row, state, history, gates)
+    claimed = tuple(gates.taken(name, state, entry) for entry in history)
     new = _with_history(state, claimed, _newest(state, claimed))
     return _Edit(now=machine.begin(transaction.plan), state=new, lines=claimed, brought=claimed)
 
@@ -332,7 +386,9 @@ def _apply(transaction: RunTransaction, name: str, edit: _Edit, after: RunState,
     return True
 
 
-def _edit_of_stored(transaction: RunTransaction, row: StoredRun, state: RunState, history: tuple[Entry, ...]) -> _Edit:
+def _edit_of_stored(
+    transaction: RunTransaction, row: StoredRun, state: RunState, history: tuple[Entry, ...], gates: EditGates
+) -> _Edit:
     """An edit of a stored run, as lines that are added to its history: nothing is taken out of that."""
     now = transaction.read(row)
     # The file shows the depth, and does not choose it.
@@ -340,7 +396,8 @@ def _edit_of_stored(transaction: RunTransaction, row: StoredRun, state: RunState
     # Stored lines come back with their evidence, which the file does not show.
     wanted = frozenset(history)
     known = {line: line for line in transaction.history(row.name, row.generation) if line in wanted}
-    lines = [known[entry] if entry in known else _as_claimed(entry) for entry in history]
+    strict = replace(state, strict=now.strict or state.strict)
+    lines = [known[entry] if entry in known else gates.taken(row.name, strict, entry) for entry in history]
     # A change after the last export was in no file: an edit cannot have meant to undo it.
     exported = _exported_versions(transaction.rows).get(row.name, 0)
     unexported = [line for line in now.latest.values() if line.version > exported and line not in known]

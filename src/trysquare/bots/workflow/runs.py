@@ -31,7 +31,9 @@ from trysquare.bots.workflow.transaction import (
     Holds,
     Home,
     Proofs,
+    Receipts,
     RunTransaction,
+    Signatures,
     Stamp,
     StateCache,
     read_entry,
@@ -138,17 +140,19 @@ class WorkflowRuns:
         needs_proof: NeedsProof = lambda _: False,
         strict: bool = False,
         strength: Strength | None = None,
+        receipts: Receipts | None = None,
         home: Callable[[], Home] = Home,
     ) -> None:
         """`needs_proof` selects the actions that only a human can close: an edit of the state file does not pass them.
 
         `strict` makes every run strict that a call works on, permanently. `strength` is that of the bot's definition:
-        it is audited, and compared with the one that a run was worked on with. `home` is the run at the top of the
-        state file.
+        it is audited, and compared with the one that a run was worked on with. `receipts` prove the completions of
+        strict runs where the project has approvers. `home` is the run at the top of the state file.
         """
         self.plan = plan
         self.strength = strength
         self._strict = strict
+        self._signatures = Signatures(receipts=receipts, strict=strict)
         self._home = home
         self._needs_proof = needs_proof
         self._store = store
@@ -256,6 +260,18 @@ class WorkflowRuns:
                 if isinstance(state, RunState)
             ]
 
+    def recorded(self) -> dict[str, RunState]:
+        """The runs as the records say, whatever proves it."""
+        with self._store.read(self.plan.bot) as rows:
+            transaction = RunTransaction(self.plan, rows)
+            found = {row.name: _readable(transaction, row) for row in rows.runs()}
+        return {name: state for name, state in found.items() if isinstance(state, RunState)}
+
+    def recorded_at(self, run: str, version: int) -> RunState:
+        """A run at a version as the records say, whatever proves it."""
+        with self._store.read(self.plan.bot) as rows:
+            return RunTransaction(self.plan, rows).state_at(run, version)
+
     def damaged(self) -> dict[str, str]:
         """What is wrong with each run whose record is damaged."""
         with self._store.read(self.plan.bot) as rows:
@@ -307,7 +323,7 @@ class WorkflowRuns:
 
         def fork(transaction: RunTransaction) -> RunState:
             require_distinct(transaction, to)
-            proofs = Proofs(needs_proof=self._needs_proof, holds=holds)
+            proofs = Proofs(needs_proof=self._needs_proof, holds=holds, signatures=self._signatures)
             return transaction.fork(run, to, at_version, stamp, proofs, prepare)
 
         return self._change_runs(to, fork)
@@ -320,7 +336,7 @@ class WorkflowRuns:
         A proof is restored with its own time, and only where `holds` finds that it matches the present files.
         """
         stamp = Stamp(kind="rewind", principal=principal, at=utc_now())
-        proofs = Proofs(needs_proof=self._needs_proof, holds=holds)
+        proofs = Proofs(needs_proof=self._needs_proof, holds=holds, signatures=self._signatures)
         return self._change_runs(run, lambda transaction: transaction.rewind(run, version, stamp, reason, proofs))
 
     def history(self, run: str = MAIN, *, after: int = 0, limit: int = 100) -> list[HistoryLine]:
@@ -493,10 +509,11 @@ class WorkflowRuns:
             needs_proof=self._needs_proof,
             strict=self._strict,
             weakened=lambda run, strict: bool(self.weakened(rows.notes(run), strict=strict)),
+            signatures=self._signatures,
         )
 
     def _transaction(self, rows: WorkflowRows) -> RunTransaction:
-        return RunTransaction(self.plan, rows, cache=self._cache, home=self._home())
+        return RunTransaction(self.plan, rows, cache=self._cache, home=self._home(), signatures=self._signatures)
 
 
 def require_run_name(run: str) -> None:

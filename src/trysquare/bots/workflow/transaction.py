@@ -6,7 +6,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Strict, TypeAdapter, ValidationError
 
@@ -192,12 +192,64 @@ Holds: TypeAlias = Callable[[Entry], bool]
 """Whether the proof of a completion matches the present files."""
 
 
+class Receipts(Protocol):
+    """The signed receipts of a bot in a project."""
+
+    def demanded(self) -> bool:
+        """Whether strict runs of this project need signatures."""
+        ...
+
+    def evidence(self, run: str, entry: Entry) -> Entry | None:
+        """The completion with the evidence of its receipt; None without a receipt that holds."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Signatures:
+    """What proves a completion where signatures are demanded: nothing but its receipt."""
+
+    receipts: Receipts | None = None
+    strict: bool = False
+    """Whether this process is strict, and every run with it."""
+
+    def of(self, state: RunState) -> Receipts | None:
+        """The receipts, where this run needs them."""
+        if self.receipts is None or not (self.strict or state.strict) or not self.receipts.demanded():
+            return None
+        return self.receipts
+
+    def checked(self, run: str, state: RunState) -> RunState:
+        """The state in which nothing is proven without its receipt."""
+        receipts = self.of(state)
+        if receipts is None:
+            return state
+        latest = {
+            position: entry if not entry.is_proven else receipts.evidence(run, entry) or as_unproven(entry)
+            for position, entry in state.latest.items()
+        }
+        return replace(state, latest=latest)
+
+
+UNSIGNED = Signatures()
+
+
+def as_unproven(entry: Entry) -> Entry:
+    """A completion that nothing proves."""
+    approval = "claimed" if entry.approval == "proven" else entry.approval
+    return replace(entry, approval=approval, how=None, files=None)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proofs:
     """Which actions need proof, and which proofs are still valid."""
 
     needs_proof: NeedsProof
     holds: Holds
+    signatures: Signatures = UNSIGNED
+
+    def hold(self, state: RunState, entry: Entry) -> bool:
+        """Whether a proof is valid elsewhere. A signature is for one close of one run."""
+        return self.signatures.of(state) is None and self.holds(entry)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -246,11 +298,18 @@ class RunTransaction:
     """
 
     def __init__(
-        self, plan: Plan, rows: WorkflowRows, *, cache: StateCache | None = None, home: Home | None = None
+        self,
+        plan: Plan,
+        rows: WorkflowRows,
+        *,
+        cache: StateCache | None = None,
+        home: Home | None = None,
+        signatures: Signatures = UNSIGNED,
     ) -> None:
         """`cache` holds states that were read before; an unchanged row is not read again."""
         self.plan = plan
         self.rows = rows
+        self.signatures = signatures
         self.home = home or Home()
         self._cache = StateCache() if cache is None else cache
 
@@ -261,6 +320,9 @@ class RunTransaction:
 
     def read(self, row: StoredRun) -> RunState:
         """The state of a row, or `DamagedRecord`."""
+        return self.signatures.checked(row.name, self._read(row))
+
+    def _read(self, row: StoredRun) -> RunState:
         known = self._cache.find(self.plan, row)
         if known is not None:
             return known
@@ -355,7 +417,7 @@ class RunTransaction:
         return self._reopen_invalid_proofs(to, state, stamp, proofs)
 
     def _reopen_invalid_proofs(self, run: str, state: RunState, stamp: Stamp, proofs: Proofs) -> RunState:
-        invalid = [entry for entry in state.latest.values() if entry.is_proven and not proofs.holds(entry)]
+        invalid = [entry for entry in state.latest.values() if entry.is_proven and not proofs.hold(state, entry)]
         if not invalid:
             return state
         version = state.version + 1
@@ -387,7 +449,7 @@ class RunTransaction:
         return replace(machine.point_to(state, gate), delivered=False, rejections=0)
 
     def state_at(self, run: str, version: int) -> RunState:
-        return self._state_at(self._required(run), version)[0]
+        return self.signatures.checked(run, self._state_at(self._required(run), version)[0])
 
     def _state_at(self, row: StoredRun, version: int) -> tuple[RunState, int, int]:
         if not 0 <= version <= row.version:
@@ -499,7 +561,7 @@ def _marks(
         if restored is None or not then.is_completed(position):
             mark = Entry(position=position, at=stamp.at, version=version, by=stamp.principal, reason=reason)
             marks.append(replace(mark, kind="reopened"))
-        elif restored.is_proven and not proofs.holds(restored):
+        elif restored.is_proven and not proofs.hold(now, restored):
             invalid.append(position)
         else:
             marks.append(replace(restored, version=version))
