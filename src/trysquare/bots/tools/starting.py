@@ -74,7 +74,7 @@ async def ask_for_depth(call: BotCall, state: RunState, context: CallContext) ->
     question = (
         f"Start run {call.run} of {call.bot.name} with the preset {name}? It takes away the proof of {_some(dropped)}."
     )
-    return await call.ask(question, binding, context)
+    return await call.ask(question, binding, context, strict=state.strict, gate=True)
 
 
 def require_agreed(call: BotCall, state: RunState, *, agreed: bool) -> None:
