@@ -33,16 +33,18 @@ def notices_of(project: BotProject) -> Notices:
 
 def report_run(bot: LiveBot, run: RunSummary) -> dict[str, Any]:
     state = run.state
-    opened = set(open_actions(bot.plan, state, Gates(definition=bot.definition).is_defined))
-    left, done = len(opened), sum(1 for each in state.latest if state.is_completed(each) and each not in opened)
+    plan = bot.plan.of(state)
+    opened = set(open_actions(plan, state, Gates.of(bot.definition, state).is_defined))
+    done = sum(1 for each in plan.order() if plan.policy(each) != "skip" and each not in opened)
     return {
         "run": run.name,
         "version": state.version,
         "current_action": str(state.current),
-        "state": word_of(state, left),
+        "state": word_of(state, len(opened)),
         "strict": state.strict,
-        "open": left,
-        "progress": f"{done}/{len(bot.plan.behaviors) * len(bot.plan.actions)}",
+        "preset": None if state.depth is None else state.depth.name,
+        "open": len(opened),
+        "progress": f"{done}/{plan.applying()}",
         "updated": run.updated,
         "origin": run.origin,
     }

@@ -26,6 +26,7 @@ from trysquare.cli.bot_corrections import CORRECT
 from trysquare.cli.bot_diff import print_difference
 from trysquare.cli.bot_open import ABOUT_BOT, RUN, opened_bot, opened_bots, require_run
 from trysquare.cli.bot_records import write_export
+from trysquare.cli.bot_start import START
 from trysquare.cli.bot_team import ASSIGN, COMMENT, VERIFY
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import JSON, add_place_options, positive
@@ -111,6 +112,10 @@ def _print_status(reports: list[dict[str, Any]]) -> None:
             print(styled(f"  Warning: {notice}", "yellow"))
         shown = ("run", "version", "current_action", "state", "progress", "updated")
         rows = [[str(each[name]) for name in shown] for each in report["runs"]]
+        if any(each["preset"] for each in report["runs"]):
+            rows = [[*row, each["preset"] or "full depth"] for row, each in zip(rows, report["runs"], strict=True)]
+            print_listing(report, (*headings, "PRESET"), rows, json=False, empty="")
+            continue
         print_listing(report, headings, rows, json=False, empty="  No runs yet.")
 
 
@@ -384,6 +389,7 @@ COMMAND = Command(
                 "trysquare bot recover --run main --bot bots/release",
             ),
         ),
+        "start": START,
         "assign": ASSIGN,
         "comment": COMMENT,
         "correct": CORRECT,

@@ -13,7 +13,7 @@ from trysquare.bots.documents.store import expand
 from trysquare.bots.gates import Gates
 from trysquare.bots.overview import report_bot, report_entry, report_run
 from trysquare.bots.people import People, comments_on
-from trysquare.bots.workflow.machine import Position, RunState, is_gate, is_open, open_gates
+from trysquare.bots.workflow.machine import Plan, Position, RunState, is_gate, is_open, open_gates
 from trysquare.bots.workflow.runs import RunSummary
 from trysquare.core.errors import ErrorCode, NotFound
 from trysquare.core.json import JsonObject
@@ -161,17 +161,17 @@ def _size(folder: DirectoryRoot, path: str) -> int | None:
 
 
 def _columns(bot: LiveBot, state: RunState, run: str) -> list[Column]:
-    definition = bot.definition_of(run)
-    gates = Gates(definition=definition)
+    definition, plan = bot.definition_of(run), bot.plan.of(state)
+    gates = Gates.of(definition, state)
     people = People(definition=definition, notes=bot.project().state.notes(run))
-    first = next(open_gates(bot.plan, state, gates.is_defined), None)
+    first = next(open_gates(plan, state, gates.is_defined), None)
     return [
         Column(
             name=behavior.name,
             about=behavior.goal or behavior.description,
             cards=[
-                _card(bot, state, Position(behavior=behavior.name, action=action), gates, people, first)
-                for action in bot.plan.actions
+                _card(plan, state, Position(behavior=behavior.name, action=action), gates, people, first)
+                for action in plan.actions
             ],
         )
         for behavior in definition.behaviors
@@ -179,25 +179,25 @@ def _columns(bot: LiveBot, state: RunState, run: str) -> list[Column]:
 
 
 def _card(
-    bot: LiveBot, state: RunState, position: Position, gates: Gates, people: People, first: Position | None
+    plan: Plan, state: RunState, position: Position, gates: Gates, people: People, first: Position | None
 ) -> Card:
     last = state.latest.get(position)
     return Card(
         action=position.action,
-        state=_state_of(bot, state, position, gates),
+        state=_state_of(plan, state, position, gates),
         is_current=position == state.current and not state.finished,
         gates=_gates_of(state, position, gates),
-        waits_for=_waits_for(bot, state, position, gates, first),
+        waits_for=_waits_for(plan, state, position, gates, first),
         entry=None if last is None else report_entry(last),
         people=people.shown(position),
         comments=comments_on(people.notes, position),
     )
 
 
-def _state_of(bot: LiveBot, state: RunState, position: Position, gates: Gates) -> str:
+def _state_of(plan: Plan, state: RunState, position: Position, gates: Gates) -> str:
     last = state.latest.get(position)
     if last is None:
-        return "skipped" if bot.plan.policy(position) == "skip" else "open"
+        return "skipped" if plan.policy(position) == "skip" else "open"
     if last.kind == "reopened":
         return "reopened"
     return "not proven" if is_open(state, position, gates.is_defined) else last.approval
@@ -208,9 +208,9 @@ def _gates_of(state: RunState, position: Position, gates: Gates) -> tuple[str, .
     return (*proof, "clean rules") if gates.requires_clean(position) else proof
 
 
-def _waits_for(bot: LiveBot, state: RunState, position: Position, gates: Gates, first: Position | None) -> str:
-    if first is None or bot.plan.policy(position) == "skip" or not is_open(state, position, gates.is_defined):
+def _waits_for(plan: Plan, state: RunState, position: Position, gates: Gates, first: Position | None) -> str:
+    if first is None or plan.policy(position) == "skip" or not is_open(state, position, gates.is_defined):
         return ""
     if position == first:
         return A_PERSON
-    return str(first) if bot.plan.comes_before(first, position) else ""
+    return str(first) if plan.comes_before(first, position) else ""
