@@ -42,6 +42,11 @@ EXAMPLES: tuple[tuple[type[BaseModel], str, dict[str, Any]], ...] = (
     ),
     (files.ActionEntry, "An entry of `actions` in `bot_config.json`", {"instructions": ["Write the timeline."]}),
     (files.ActionConfig, "`base_actions/N_name/action_config.json`", {"workflow": True, "policy": "manual"}),
+    (
+        files.PresetEntry,
+        "An entry of `presets`",
+        {"description": "A small incident.", "actions": ["respond.build_knowledge"], "gates": []},
+    ),
     (files.GateKeys, "A gate", {"policy": "combine_next", "budget_tokens": 4000}),
     (files.JumpKeys, "`jumps`", {"ahead": "deny", "reopened": "allow"}),
     (files.InstructionsFile, "`instructions.json`", {"goal": "A timeline.", "instructions": ["Ask who saw it first."]}),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trysquare.bots.definition.model import BotDefinition
 from trysquare.bots.documents.store import expand, is_one_of
-from trysquare.bots.workflow.machine import Jump, Plan, Policy, Position, StateConflict
+from trysquare.bots.workflow.machine import Jump, Plan, Policy, Position, RunState, StateConflict
 from trysquare.core.approvals import Approvals, ConsentGrant, ConsentRequest, arguments_digest
 from trysquare.core.consent import obtain_consent
 from trysquare.core.context import CallContext
@@ -27,14 +27,20 @@ class Gates:
 
     definition: BotDefinition
     strict: bool = False
+    waived: frozenset[Position] = frozenset()
+    """Actions whose gates the run's preset takes away."""
+
+    @staticmethod
+    def of(definition: BotDefinition, state: RunState) -> Gates:
+        return Gates(definition=definition, strict=state.strict, waived=state.waived)
 
     def needs_proof(self, position: Position) -> bool:
         """Whether only a human can close this action."""
-        return self.strict or self.is_defined(position)
+        return (self.strict and position not in self.waived) or self.is_defined(position)
 
     def is_defined(self, position: Position) -> bool:
         """Whether the definition itself demands proof."""
-        return self.definition.gates[position].proof
+        return self.definition.gates[position].proof and position not in self.waived
 
     def policy(self, position: Position) -> Policy:
         """When the action is complete. What needs proof or clean rules never closes itself."""
@@ -44,7 +50,7 @@ class Gates:
 
     def requires_clean(self, position: Position) -> bool:
         """Whether the rules must have no violations first."""
-        return self.definition.gates[position].requires_clean
+        return self.definition.gates[position].requires_clean and position not in self.waived
 
 
 def check_jump(plan: Plan, jump: Jump, position: Position) -> bool:

@@ -110,6 +110,7 @@ PARAMETERS: dict[str, JsonObject] = {
         "additionalProperties": False,
     },
     "comment": _spec("string", "Comment for whoever works on it next"),
+    "preset": _spec("string", "Depth of a new run, such as quick; the user chooses"),
     "action": _spec("string", "Action to open (default: the current one)"),
     "delivery": _spec("string", "data.delivery.handle of your last delivery"),
     "part": _spec("string", "Handle of one part of the instructions"),
@@ -138,10 +139,10 @@ OF_ACTION: dict[str, frozenset[str]] = {
 
 _ANYWHERE = ("project", "run")
 _DECIDING = ("apply", "take_back")
-_FORWARD = (*_ANYWHERE, "confirm", "scope", "part", "fresh", "delivery", "request_key", "comment")
+_FORWARD = (*_ANYWHERE, "confirm", "scope", "part", "fresh", "delivery", "request_key", "comment", "preset")
 _TEXTS = (
     *("action", "comment", "delivery", "project", "run", "request_key", "expected_action", "reason", "part", "query"),
-    "tool",
+    *("tool", "preset"),
 )
 _FLAGS = ("hard", "fresh", "overwrite", "confirm_deletion")
 _NOT_REASONS = frozenset({"", "true", "false", "yes", "no", "y", "n", "1", "0", "on", "off", "none", "null"})
@@ -160,6 +161,7 @@ class Parameters:
     comment: str | None = None
     part: str | None = None
     action: str | None = None
+    preset: str | None = None
     delivery: str | None = None
     confirm: bool | str | None = None
     reject: bool = False
@@ -305,6 +307,7 @@ def _read(tool: str, given: JsonObject) -> Parameters:
         comment=texts["comment"],
         part=texts["part"],
         action=texts["action"],
+        preset=texts["preset"],
         delivery=texts["delivery"],
         confirm=_confirm(tool, given.get("confirm")),
         reject=reject is not False,

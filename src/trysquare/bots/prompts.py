@@ -118,17 +118,27 @@ def _report(bot: LiveBot, given: dict[str, str]) -> str:
 
 def standing(bot: LiveBot, run: str) -> str:
     """Where a run stands, in one or two sentences."""
-    state, plan, gates = bot.project().state.peek(run), bot.plan, Gates(definition=bot.definition)
+    state = bot.project().state.peek(run)
+    plan, gates = bot.plan.of(state), Gates.of(bot.definition, state)
     left = sum(1 for _ in open_actions(plan, state, gates.is_defined))
-    total = len(plan.behaviors) * len(plan.actions)
+    total = plan.applying()
     gate = next(open_gates(plan, state, gates.is_defined), None)
     if state.finished:
         text = f"Run {run} of {bot.name} has ended, {left} of {total} actions are open."
     elif state.version == 0:
         text = f"Run {run} of {bot.name} has not begun; its first action is {state.current}."
+        text += _choice(bot)
     else:
         text = f"Run {run} of {bot.name} is at {state.current}; {total - left} of {total} actions are done."
     return text if gate is None else f"{text} Only a human can close {gate}."
+
+
+def _choice(bot: LiveBot) -> str:
+    """The presets that a run can be started with."""
+    presets = bot.plan.presets
+    return (
+        f" Ask the user for a `preset` to start with: {', '.join(presets)}, or none for all actions." if presets else ""
+    )
 
 
 def introduction(bot: LiveBot) -> str:

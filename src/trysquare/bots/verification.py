@@ -139,10 +139,10 @@ def _run(site: _Site, name: str, state: RunState) -> Iterator[Problem]:
     worked_on = {each.behavior for each in state.latest if state.is_completed(each)}
     for behavior in (each.name for each in definition.behaviors if each.name in worked_on):
         yield from _rules(definition, behavior, site.root, name)
-    gates = Gates(definition=definition, strict=state.strict)
     if site.signs(state):
         yield from _signatures(site, name, state)
         state = _as_signed(site, name, state)
+    gates = Gates.of(definition, state)
     yield from _passed(site, name, state, gates)
     for position, entry in state.latest.items():
         if entry.is_proven and site.bot.plan.contains(position):

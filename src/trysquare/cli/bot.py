@@ -8,25 +8,25 @@ from typing import Any
 
 from trysquare.bots import load_bot
 from trysquare.bots.artifacts import files_at
+from trysquare.bots.comparison import compare
 from trysquare.bots.definition.check import check_folder
 from trysquare.bots.definition.folder import close_tool_name
 from trysquare.bots.definition.scaffold import TEMPLATES, write_new_bot
-from trysquare.bots.gates import Gates, ask_human
+from trysquare.bots.gates import ask_human
+from trysquare.bots.overview import report_bot, report_entry
 from trysquare.bots.parameters import CLOSE
-from trysquare.bots.projects import BotProject, LiveBot
 from trysquare.bots.run_files import changed_since, plan_copies, proof_holds, write_copies
 from trysquare.bots.tools.close import close_action
 from trysquare.bots.tools.responses import BotCall
-from trysquare.bots.workflow.conflicts import Notices
-from trysquare.bots.workflow.machine import RunState, open_actions
-from trysquare.bots.workflow.runs import RunSummary, WorkflowRuns, event_state, require_run_name
+from trysquare.bots.workflow.machine import RunState
+from trysquare.bots.workflow.runs import WorkflowRuns, event_state, require_run_name
 from trysquare.bots.workflow.state_file import MAIN
-from trysquare.bots.workflow.transaction import DamagedRecord
 from trysquare.cli.approve import SIGN, decide_code
 from trysquare.cli.bot_corrections import CORRECT
-from trysquare.cli.bot_diff import compare, print_difference
+from trysquare.cli.bot_diff import print_difference
 from trysquare.cli.bot_open import ABOUT_BOT, RUN, opened_bot, opened_bots, require_run
 from trysquare.cli.bot_records import write_export
+from trysquare.cli.bot_start import START
 from trysquare.cli.bot_team import ASSIGN, COMMENT, VERIFY
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import JSON, add_place_options, positive
@@ -100,7 +100,7 @@ def _print_check(report: dict[str, Any], *, explored: bool) -> None:
 def _status(arguments: argparse.Namespace) -> None:
     """Every run of every bot."""
     with opened_bots(arguments) as bots:
-        reports = [_status_report(bot) for bot in bots]
+        reports = [report_bot(bot) for bot in bots]
     print_report(reports, lambda: _print_status(reports), json=arguments.json)
 
 
@@ -112,49 +112,11 @@ def _print_status(reports: list[dict[str, Any]]) -> None:
             print(styled(f"  Warning: {notice}", "yellow"))
         shown = ("run", "version", "current_action", "state", "progress", "updated")
         rows = [[str(each[name]) for name in shown] for each in report["runs"]]
+        if any(each["preset"] for each in report["runs"]):
+            rows = [[*row, each["preset"] or "full depth"] for row, each in zip(rows, report["runs"], strict=True)]
+            print_listing(report, (*headings, "PRESET"), rows, json=False, empty="")
+            continue
         print_listing(report, headings, rows, json=False, empty="  No runs yet.")
-
-
-def _status_report(bot: LiveBot) -> dict[str, Any]:
-    project = bot.project()
-    notices = _notices(project)
-    runs = [_summary(bot, each) for each in project.state.runs()]
-    shown = [*notices.recovered, *notices.inconsistent, *notices.warnings]
-    shown += project.state.damaged().values()
-    return {"bot": bot.name, "project": str(project.root), "runs": runs, "notices": shown}
-
-
-def _notices(project: BotProject) -> Notices:
-    """What reading the state file found; the damage of the main run is listed with that of the others."""
-    try:
-        return project.load(MAIN).notices
-    except DamagedRecord:
-        return Notices()
-
-
-def _summary(bot: LiveBot, run: RunSummary) -> dict[str, Any]:
-    state = run.state
-    opened = set(open_actions(bot.plan, state, Gates(definition=bot.definition).is_defined))
-    left, done = len(opened), sum(1 for each in state.latest if state.is_completed(each) and each not in opened)
-    return {
-        "run": run.name,
-        "version": state.version,
-        "current_action": str(state.current),
-        "state": _word(state, left),
-        "strict": state.strict,
-        "open": left,
-        "progress": f"{done}/{len(bot.plan.behaviors) * len(bot.plan.actions)}",
-        "updated": run.updated,
-        "origin": run.origin,
-    }
-
-
-def _word(state: RunState, left: int) -> str:
-    if state.finished:
-        return f"ended, {left} open" if left else "complete"
-    if state.rejections:
-        return f"sent back ({state.rejections})"
-    return "delivered" if state.delivered else "not delivered"
 
 
 def _history(arguments: argparse.Namespace) -> None:
@@ -170,18 +132,7 @@ def _history(arguments: argparse.Namespace) -> None:
 
 
 def _entries(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    return [
-        {
-            "version": entry.version,
-            "at": entry.at,
-            "action": str(entry.position),
-            "what": entry.kind if entry.kind == "reopened" else entry.approval,
-            "by": entry.by or "",
-            "delivered": "yes" if entry.delivered else "no",
-            "reason": entry.reason or "",
-        }
-        for entry in (line.entry for line in state.history(arguments.run, limit=arguments.limit))
-    ]
+    return [report_entry(line.entry) for line in state.history(arguments.run, limit=arguments.limit)]
 
 
 def _events(state: WorkflowRuns, arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -438,6 +389,7 @@ COMMAND = Command(
                 "trysquare bot recover --run main --bot bots/release",
             ),
         ),
+        "start": START,
         "assign": ASSIGN,
         "comment": COMMENT,
         "correct": CORRECT,

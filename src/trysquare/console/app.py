@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
@@ -107,7 +108,7 @@ class Console:
         return self.waiting_count
 
     def _routes(self) -> list[Route]:
-        from trysquare.console.views import calls, jobs, needs, servers, tools
+        from trysquare.console.views import bots, calls, jobs, needs, servers, tools
 
         own = [
             Route("/sign-in", self._sign_in, methods=["GET", "POST"]),
@@ -119,6 +120,7 @@ class Console:
             *tools.VIEWS,
             *servers.VIEWS,
             *calls.VIEWS,
+            *bots.VIEWS,
             *jobs.VIEWS,
         )
         return [*own, *(Route(path, self._guarded(view, method), methods=[method]) for method, path, view in views)]
@@ -239,6 +241,14 @@ def _sources(workspace: Workspace) -> list[QuestionSource]:
     return sources
 
 
+def _changed(path: Path) -> int:
+    """When a file was written last; 0 while there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def _topics(console: Console, workspace: Workspace) -> list[Topic]:
     states = [Revision(path) for path in workspace.state_files]
     jobs = [Revision(path) for path in [workspace.jobs_file] if path is not None]
@@ -259,7 +269,17 @@ def _topics(console: Console, workspace: Workspace) -> list[Topic]:
         """The servers as they are configured now: a change of one may wait for a human."""
         return () if gateway is None else tuple(map(id, gateway.entries.values()))
 
+    def bots() -> Hashable:
+        """What their pages show: the runs, a state file that git or a person changed, and the definitions."""
+        if not workspace.bots:
+            return ()
+        from trysquare.bots.workflow.sync import NAME
+
+        own = tuple((_changed(each.project().root / NAME), id(each.definition)) for each in workspace.bots)
+        return (own, *(each.read() for each in states))
+
     return [
+        Topic(name="bots", glance=bots),
         Topic(name="ledger", glance=ledger.read),
         Topic(name="servers", glance=lambda: (states_of_servers(), *(each.read() for each in states))),
         Topic(name="needs", glance=lambda: (entries(), *(each.read() for each in (*states, *jobs))), look=waiting),

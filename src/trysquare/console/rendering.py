@@ -25,6 +25,7 @@ PARTS = (
     ("tools", "/tools", "Tools"),
     ("servers", "/servers", "Servers"),
     ("calls", "/calls", "Calls"),
+    ("bots", "/bots", "Bots"),
     ("jobs", "/jobs", "Jobs"),
 )
 """The parts of the console: name, path and title."""

@@ -14,12 +14,13 @@ from trysquare.app import App
 from trysquare.catalog.lint.base import Finding, LintOptions
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import Toolset
+from trysquare.core.toolset import Toolset, introduced
 from trysquare.providers import Origins, approval_files, jobs_address, project_approvers
 from trysquare.server import ServeOptions
 from trysquare.store import LazyDatabase, StoredApprovals, user_state
 
 if TYPE_CHECKING:
+    from trysquare.bots.projects import LiveBot
     from trysquare.gateway import GatewayService, LaunchPins
     from trysquare.jobs import JobReader
     from trysquare.store.call_ledger import CallLedger
@@ -70,6 +71,16 @@ class Workspace:
 
         found = (each.servers for each in self.app.toolsets if isinstance(each, GatewayToolset))
         return next(found, None)
+
+    @cached_property
+    def bots(self) -> Sequence[LiveBot]:
+        """The bots that this app serves, with their present definitions."""
+        if not self.app.settings.bot:
+            return ()
+        from trysquare.bots.provider import BotToolset
+
+        parts = (part for toolset in self.app.toolsets for part in introduced(toolset))
+        return tuple(part.bot for part in parts if isinstance(part, BotToolset))
 
     @cached_property
     def launch_pins(self) -> LaunchPins:

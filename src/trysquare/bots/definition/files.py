@@ -110,6 +110,21 @@ class JumpKeys(Closed):
     """For an action that was completed before."""
 
 
+class PresetEntry(Closed):
+    """A preset of `presets`: which actions and gates apply in a run that was started with it."""
+
+    description: str = ""
+    """When to choose it."""
+    actions: Names | None = None
+    """What applies: actions, behaviors or `behavior.action`; by default all. `initialize_project` applies wherever
+    anything does.
+    """
+    gates: Names | None = None
+    """Whose gates apply, in the same way; by default all."""
+    drops_proof: bool = False
+    """Whether it may take away a gate that demands a human's proof. Who starts such a run has to agree."""
+
+
 class BotConfig(Closed):
     """`bot_config.json`."""
 
@@ -133,6 +148,8 @@ class BotConfig(Closed):
     """Gates by action (`render_output`), behavior (`shape`) or both (`shape.render_output`)."""
     runs: RunsOf = "project"
     """What has a run of its own where a call names none: the whole project, each branch, or each worktree."""
+    presets: dict[str, PresetEntry] = {}
+    """Depths to choose from at the start of a run, such as `quick`; without a choice, everything applies."""
     teams: dict[str, Names] = {}
     """Names for groups of principals; `@name` stands for them in `assignees` and `reviewers`."""
 

@@ -26,6 +26,7 @@ from trysquare.bots.definition.folder import (
     tool_name,
     tool_names,
 )
+from trysquare.bots.definition.presets import load_presets
 from trysquare.bots.definition.types import STORY_GRAPH, document_type, page_template, resolve_types
 from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.scanners import base as scanners
@@ -400,6 +401,9 @@ def _load(folder: BotFolder) -> model.BotDefinition:
         rules=rules,
         gates=gates,
         jumps={"ahead": config.jumps.ahead, "reopened": config.jumps.reopened},
+        presets=load_presets(
+            folder, config_path, config.presets, [each.name for each in actions if each.workflow], gates
+        ),
         runs=config.runs,
         missing=tuple(folder.missing),
         warnings=tuple(folder.warnings),

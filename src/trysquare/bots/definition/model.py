@@ -15,7 +15,7 @@ from trysquare.bots.documents.paths import schema_at
 from trysquare.bots.documents.shapes import properties_of
 from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.scanners.base import Rule
-from trysquare.bots.workflow.machine import PROOF, Jump, JumpPolicy, Plan, Policy, Position, RunsOf, Strength
+from trysquare.bots.workflow.machine import PROOF, Jump, JumpPolicy, Plan, Policy, Position, Preset, RunsOf, Strength
 from trysquare.core.json import JsonObject
 
 DEFAULT_BUDGET = 6_000
@@ -215,6 +215,7 @@ class BotDefinition:
     rules: tuple[Rule, ...] = ()
     gates: Mapping[Position, Gate] = field(default_factory=dict[Position, Gate])
     jumps: Mapping[Jump, JumpPolicy] = field(default_factory=dict[Jump, JumpPolicy])
+    presets: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
     runs: RunsOf = "project"
     missing: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -264,6 +265,7 @@ class BotDefinition:
             independent=frozenset(action.name for action in self.actions if not action.workflow),
             policies={at: gate.policy for at, gate in self.gates.items() if self.action(at.action).workflow},
             jumps=self.jumps,
+            presets=self.presets,
         )
 
 

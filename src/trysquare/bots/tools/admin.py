@@ -178,7 +178,7 @@ def propose_location(call: BotCall, position: Position, location: Location, noti
     response = BotResponse(
         data=data,
         action_state="awaiting_confirmation",
-        next={"tool": call.tool, "arguments": call.parameters.repeated(confirm=True)},
+        next={"tool": call.tool, "arguments": call.parameters.repeated(confirm=True, preset=call.parameters.preset)},
         message=f"Is {root} the directory of this project?",
         instruction="Show the user the proposed directory. If they agree, send `next`, or close this action; if they "
         "name another directory, send `confirm` with its path.",

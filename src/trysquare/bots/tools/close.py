@@ -87,7 +87,7 @@ def _view(call: BotCall) -> CloseView:
     loaded = call.project.load(call.run)
     notes = call.project.state.notes(call.run) if call.project.is_known(loaded) else {}
     current = loaded.state.current
-    together = call.plan.together(current)
+    together = call.together(loaded.state, current)
     paths = _files(call, together)
     files = file_digests(call.project.root, paths)
     return CloseView(
@@ -295,7 +295,7 @@ def _close(call: BotCall, view: CloseView, agreement: ConsentGrant | None) -> Re
 def _change(call: BotCall, view: CloseView, agreement: ConsentGrant | None, state: RunState) -> Change:
     """The pure change. Everything is checked again, on the state that is about to change."""
     expected = call.parameters.expected_action
-    if expected is not None and not _is_any_of(call, expected, call.plan.together(state.current)):
+    if expected is not None and not _is_any_of(call, expected, call.together(state, state.current)):
         if (response := already_closed(call, state, expected)) is None:
             raise _other_action(call, state)
         return Change(state=state, answer=response)
@@ -307,7 +307,7 @@ def _change(call: BotCall, view: CloseView, agreement: ConsentGrant | None, stat
     if state.current != view.state.current:
         # Another close was faster: the action after it must not pass a gate that nobody checked.
         gates = call.gates(state)
-        if any(gates.needs_proof(each) or gates.requires_clean(each) for each in call.plan.together(state.current)):
+        if any(gates.needs_proof(each) or gates.requires_clean(each) for each in call.together(state, state.current)):
             raise _other_action(call, state)
     return _complete(call, agreement, state, view)
 
@@ -331,7 +331,7 @@ def _complete(call: BotCall, agreement: ConsentGrant | None, state: RunState, vi
     closed, added = _steps(call, view, agreement, state, at)
     response = close_fields(closed.completed, closed.next, approval, call.open_actions(closed.state))
     response.update(_more_fields(call, closed, agreement, added, state))
-    call.people(view.notes).require_assignee(call.principal, call.plan.together(state.current))
+    call.people(view.notes).require_assignee(call.principal, call.together(state, state.current))
     notes: JsonObject = {"rejection": None}
     if state.current.action == INITIALIZE:
         notes[LOCATION] = str(call.project.root)
@@ -353,7 +353,7 @@ def _steps(
     """Close the current action with those combined with it, one after the other; a proof applies to all of them."""
     by, how = call.evidence(agreement)
     state = replace(state, delivered=_is_delivered(call, state))
-    together, added = call.plan.together(state.current), tuple[Entry, ...]()
+    together, added = call.together(state, state.current), tuple[Entry, ...]()
 
     def complete(position: Position, approval: Approval, reason: str | None = None) -> Closed:
         own = [path for path in _files(call, (position,)) if path in view.files]
@@ -390,7 +390,7 @@ def _more_fields(
 
 def _reject(call: BotCall, state: RunState, run_notes: JsonObject) -> Change:
     expected, position, reason = call.parameters.expected_action, state.current, call.parameters.reason
-    is_other = expected is not None and not _is_any_of(call, expected, call.plan.together(position))
+    is_other = expected is not None and not _is_any_of(call, expected, call.together(state, position))
     if is_other or state.finished:
         raise _other_action(call, state)
     if state.version == 0:

@@ -17,6 +17,15 @@ from trysquare.bots.tools.close import ask_for_definition, closed_gate_before, r
 from trysquare.bots.tools.correcting import decide, decision_of, keep
 from trysquare.bots.tools.delivery import DeliveryLog, deliver, deliver_part
 from trysquare.bots.tools.responses import ENDED, BotCall, BotResponse, end_fields, end_message, respond
+from trysquare.bots.tools.starting import (
+    ask_for_depth,
+    asks_for_depth,
+    chosen,
+    require_agreed,
+    require_applies,
+    require_no_preset,
+    with_agreement,
+)
 from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.conflicts import Notices
 from trysquare.bots.workflow.machine import INITIALIZE, Approval, Closed, Plan, Position, RunState, StateConflict
@@ -58,6 +67,8 @@ class Target:
 class OpenView(View):
     gate: bool = False
     """Whether the position is an open gate that the run passed and returns to."""
+    depth_agreement: ConsentGrant | None = None
+    """A human's agreement to what the preset of a new run takes away."""
 
 
 async def forward(call: BotCall, target: Target, deliveries: DeliveryLog, context: CallContext) -> Result[Any]:
@@ -67,6 +78,7 @@ async def forward(call: BotCall, target: Target, deliveries: DeliveryLog, contex
     view = await run_in_thread(lambda: _open_or_view(call, target, deliveries))
     if not isinstance(view, OpenView):
         return view
+    view = replace(view, depth_agreement=await ask_for_depth(call, view.state, context))
     agreement = await _ask(call, view, context)
     return await run_in_thread(lambda: _open(call, target, view, agreement, deliveries))
 
@@ -81,16 +93,18 @@ def _open_or_view(call: BotCall, target: Target, deliveries: DeliveryLog) -> Res
         return _open(call, target, view, None, deliveries)
     if target.behavior is None and view.state.finished:
         return _ended(call, view)
-    _require_understood(call, position)
+    _require_understood(call, view.state, position)
     if target.action is not None and target.action in call.plan.independent:
+        require_no_preset(call)
         return _independent(call, view, deliveries)
     if not view.location.settled and position.action == INITIALIZE:
         return propose_location(call, position, view.location, view.loaded.notices)
     require_project(call, view.location)
+    require_applies(call, view.state, position)
     require_no_gate_before(call, view.state, position)
     _require_mine(call, view.state, view.notes, position)
     is_weaker = bool(weakened(call, view.state, view.notes))
-    asks = is_weaker or _asks_to_jump(call, view) or view.asks_for_directory()
+    asks = is_weaker or bool(asks_for_depth(call, view.state)) or _asks_to_jump(call, view) or view.asks_for_directory()
     return view if asks else _open(call, target, view, None, deliveries)
 
 
@@ -103,9 +117,9 @@ def _require_mine(call: BotCall, state: RunState, notes: JsonObject, position: P
         people.require_assignee(call.principal, (position,))
 
 
-def _require_understood(call: BotCall, position: Position) -> None:
+def _require_understood(call: BotCall, state: RunState, position: Position) -> None:
     """Refuse parameters of an action that the call does not open: they would be lost."""
-    understood = {name for each in call.plan.together(position) for name in OF_ACTION.get(each.action, ())}
+    understood = {name for each in call.together(state, position) for name in OF_ACTION.get(each.action, ())}
     for name in call.parameters.given:
         owner = next((action for action, names in OF_ACTION.items() if name in names), None)
         if owner is None or name in understood:
@@ -121,6 +135,7 @@ def _require_understood(call: BotCall, position: Position) -> None:
 
 def _view(call: BotCall, target: Target) -> OpenView:
     loaded = call.project.load(call.run)
+    loaded = replace(loaded, state=chosen(call, loaded.state))
     position, is_gate = _resolve(call, target, loaded.state)
     notes = call.project.state.notes(call.run) if call.project.is_known(loaded) else {}
     location = locate(call, position, loaded, notes)
@@ -166,6 +181,7 @@ def _open(
         return _end(call, moved.state, position, notices)
     if moved.answer["asks"]:
         return propose_location(call, position, view.location, notices)
+    call = replace(call, plan=call.plan.of(moved.state))
     response = replace(deliver(call, position, view.notes, deliveries), notices=notices)
     call = call.after_delivery(response.data["delivery"]["handle"])
     people = call.people(view.notes)
@@ -184,15 +200,26 @@ def _already_open(call: BotCall, view: OpenView) -> Transition | None:
 
 
 def _change(call: BotCall, target: Target, view: OpenView, agreement: ConsentGrant | None, state: RunState) -> Change:
-    """The pure change: open the action, and complete it where it closes itself."""
+    """The pure change: start the run at its depth, open the action, and complete it where it closes itself."""
+    consent = view.depth_agreement
+    state = chosen(call, state, agreed=consent is not None)
+    require_agreed(call, state, agreed=consent is not None)
+    made = _opened(call, target, view, agreement, state)
+    return replace(made, audit=with_agreement(made.audit, consent))
+
+
+def _opened(call: BotCall, target: Target, view: OpenView, agreement: ConsentGrant | None, state: RunState) -> Change:
     at = utc_now()
     position, is_gate = _resolve(call, target, state)
+    require_applies(call, state, position)
     require_no_gate_before(call, state, position)
     if not is_gate:
         _require_same(call.plan, view, state, position)
     _require_mine(call, state, view.notes, position)
     opened = machine.open_action(call.plan, state, position, at=at, by=call.principal)
     answer = {"behavior": position.behavior, "action": position.action, "jump": opened.jump, "asks": False}
+    if state.depth is not None:
+        answer["preset"] = state.depth.name
     if position.action == INITIALIZE and view.location.asks:
         return Change.opened(opened, {**answer, "asks": True})
     if agreement is not None and agreement.signed is not None:
@@ -251,6 +278,8 @@ def _response(
 ) -> BotResponse:
     fields: JsonObject = dict(delivered.fields)
     fields |= people.shown(position)
+    if "preset" in answer:
+        fields["preset"] = answer["preset"]
     if answer["jump"] != "in_order":
         fields["jump"] = answer["jump"]
     if not answer.get("completed"):

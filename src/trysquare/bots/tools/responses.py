@@ -72,7 +72,11 @@ class BotCall:
         return position.path(self.bot.name)
 
     def gates(self, state: RunState) -> Gates:
-        return Gates(definition=self.definition, strict=state.strict)
+        return Gates.of(self.definition, state)
+
+    def together(self, state: RunState, position: Position) -> tuple[Position, ...]:
+        """An action and those that are delivered and closed with it in this run."""
+        return self.plan.of(state).together(position)
 
     def people(self, notes: JsonObject) -> People:
         return People(definition=self.definition, notes=notes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from trysquare.bots.workflow import machine
-from trysquare.bots.workflow.machine import INITIALIZE, Entry, NeedsProof, Plan, Position, RunState
+from trysquare.bots.workflow.machine import INITIALIZE, Depth, Entry, NeedsProof, Plan, Position, RunState
 from trysquare.bots.workflow.state_file import MAIN, Imported, UnreadableState, is_export, parse_state
 from trysquare.bots.workflow.sync import NAME, StateFileSync, StateFileVersion, text_of
 from trysquare.bots.workflow.transaction import (
@@ -74,7 +74,10 @@ class EditGates:
 
     def of(self, state: RunState) -> NeedsProof:
         """The actions of a run that only a human can close."""
-        return (lambda _: True) if self.strict or state.strict else self.needs_proof
+        waived = replace(state, strict=self.strict or state.strict).waived
+        if self.strict or state.strict:
+            return lambda each: each not in waived
+        return lambda each: each not in waived and self.needs_proof(each)
 
     def not_proven(self, run: str, state: RunState) -> NeedsProof:
         """The actions that an edit may not pass: where receipts are signed, only those that none proves."""
@@ -239,19 +242,22 @@ def _import_first(transaction: RunTransaction, sync: StateFileSync, gates: EditG
 def _reset(transaction: RunTransaction, bot: StoredBot) -> SyncDecision:
     stamp = Stamp(kind="reset_by_delete", principal=EDITOR, at=utc_now())
     for row in transaction.shown_runs():
-        # A reset does not make a strict run less strict.
-        fresh = replace(machine.begin(transaction.plan), version=row.version + 1, strict=_is_strict(transaction, row))
+        # A reset makes a strict run no less strict, and chooses no other depth.
+        strict, depth = _permanent(transaction, row)
+        fresh = replace(machine.begin(transaction.plan, depth, strict=strict), version=row.version + 1)
         transaction.begin_generation(row.name, fresh, (), stamp)
     transaction.rows.forget_window()
     warning = f"{bot.window} was deleted, so the workflow starts again at its first action."
     return SyncDecision(notices=Notices(warnings=(warning,)))
 
 
-def _is_strict(transaction: RunTransaction, row: StoredRun) -> bool:
+def _permanent(transaction: RunTransaction, row: StoredRun) -> tuple[bool, Depth | None]:
+    """What no edit changes: whether the run is strict, and its depth; a damaged record is of the full depth."""
     try:
-        return transaction.read(row).strict
+        state = transaction.read(row)
     except DamagedRecord:
-        return '"strict":true' in row.state
+        return '"strict":true' in row.state, None
+    return state.strict, state.depth
 
 
 def _apply_contents(
@@ -298,10 +304,11 @@ def _import(transaction: RunTransaction, imported: Imported, gates: EditGates, *
             refused.append(f"The edit of run `{name}` was not imported. {error}")
             continue
         needs_proof = gates.not_proven(name, edit.state)
-        passed = passed_gate(transaction.plan, edit.now, edit.state, edit.brought, needs_proof)
+        plan = transaction.plan.of(replace(edit.state, strict=edit.state.strict or gates.strict))
+        passed = passed_gate(plan, edit.now, edit.state, edit.brought, needs_proof)
         if passed is not None and not edit.is_stored and gates.signatures.of(edit.state) is not None:
             left = len(edit.lines)
-            edit, passed = _only_proven(transaction.plan, edit, needs_proof), None
+            edit, passed = _only_proven(plan, edit, needs_proof), None
             refused.append(_not_proven(name, left - len(edit.lines)))
         weaker = edit.is_move() and gates.weakened(name, edit.state.strict)
         if passed is None and not weaker:
@@ -384,6 +391,8 @@ def _edit_of_stored(
 ) -> _Edit:
     """An edit of a stored run, as lines that are added to its history: nothing is taken out of that."""
     now = transaction.read(row)
+    # The file shows the depth, and does not choose it.
+    state = replace(state, depth=now.depth)
     # Stored lines come back with their evidence, which the file does not show.
     wanted = frozenset(history)
     known = {line: line for line in transaction.history(row.name, row.generation) if line in wanted}

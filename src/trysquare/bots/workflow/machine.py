@@ -45,6 +45,29 @@ class Position:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Depth:
+    """The preset that a run was started with, as the definition was then: a later edit does not change it."""
+
+    name: str
+    left_out: frozenset[Position] = frozenset()
+    """Actions that do not apply."""
+    waived: frozenset[Position] = frozenset()
+    """Actions whose gates do not apply."""
+    confirmed: bool = False
+    """Whether a human agreed to the gates that it takes away."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Preset:
+    """A depth that a run can be started with."""
+
+    depth: Depth
+    description: str = ""
+    drops_proof: bool = False
+    """Whether it may take away gates that demand a human's proof; a human is asked at the start."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
     """Behaviors and workflow actions in order, and the gates between them."""
 
@@ -56,10 +79,27 @@ class Plan:
     """Actions outside the order: they never move the pointer and are never completed."""
     policies: Mapping[Position, Policy] = field(default_factory=dict[Position, Policy])
     jumps: Mapping[Jump, JumpPolicy] = field(default_factory=dict[Jump, JumpPolicy])
+    presets: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
 
     @property
     def first(self) -> Position:
-        return self.begin(self.behaviors[0])
+        """The first action that is not skipped."""
+        begins = map(self.begin, self.behaviors)
+        return next((each for each in begins if self.policy(each) != "skip"), self.begin(self.behaviors[0]))
+
+    def of(self, state: RunState) -> Plan:
+        """The plan of one run: what its depth leaves out is skipped."""
+        return self.at(state.in_force)
+
+    def at(self, depth: Depth | None) -> Plan:
+        if depth is None or not depth.left_out:
+            return self
+        skipped: dict[Position, Policy] = dict.fromkeys(depth.left_out, "skip")
+        return replace(self, policies={**self.policies, **skipped})
+
+    def applying(self) -> int:
+        """How many actions are not skipped."""
+        return sum(1 for each in self.order() if self.policy(each) != "skip")
 
     def begin(self, behavior: str) -> Position:
         """The first action of a behavior that is not skipped."""
@@ -150,6 +190,18 @@ class RunState:
     """How often the current action was rejected since it became current."""
     strict: bool = False
     """Whether every close needs proof; permanent, whatever the settings of the process that continues the run."""
+    depth: Depth | None = None
+    """The preset that it was started with; None for the full depth."""
+
+    @property
+    def in_force(self) -> Depth | None:
+        """The depth that applies: in a strict run, only one to which a human agreed."""
+        return None if self.depth is None or (self.strict and not self.depth.confirmed) else self.depth
+
+    @property
+    def waived(self) -> frozenset[Position]:
+        """The actions whose gates do not apply."""
+        return frozenset() if self.in_force is None else self.in_force.waived
 
     def is_completed(self, position: Position) -> bool:
         last = self.latest.get(position)
@@ -188,11 +240,14 @@ def is_gate(state: RunState, position: Position, needs_proof: NeedsProof) -> boo
     In a strict run that is every action but initialize_project, which only confirms a directory: a human closes it too,
     and sees the directory in every later question.
     """
+    if position in state.waived:
+        return False
     return needs_proof(position) or (state.strict and position.action != INITIALIZE)
 
 
 def open_actions(plan: Plan, state: RunState, needs_proof: NeedsProof) -> Iterator[Position]:
     """The actions left to do, in order."""
+    plan = plan.of(state)
     return (each for each in plan.order() if plan.policy(each) != "skip" and is_open(state, each, needs_proof))
 
 
@@ -207,8 +262,21 @@ def gate_before(plan: Plan, state: RunState, position: Position, needs_proof: Ne
     return gate if gate is not None and plan.comes_before(gate, position) else None
 
 
-def begin(plan: Plan) -> RunState:
-    return RunState(version=0, current=plan.first, pointers={plan.first.behavior: plan.first.action})
+def begin(plan: Plan, depth: Depth | None = None, *, strict: bool = False) -> RunState:
+    """A run that has not started, at the full depth or at that of a preset."""
+    state = RunState(version=0, current=plan.first, strict=strict, depth=depth)
+    first = plan.of(state).first
+    return replace(state, current=first, pointers={first.behavior: first.action})
+
+
+def keep_depth(plan: Plan, state: RunState, depth: Depth | None) -> RunState:
+    """The state at a depth; a pointer at an action that does not apply is moved on."""
+    state = replace(state, depth=depth)
+    own = plan.of(state)
+    if state.finished or own.policy(state.current) != "skip" or plan.policy(state.current) == "skip":
+        return state
+    after = following(plan, state, state.current)
+    return replace(state, finished=True) if after is None else point_to(state, after)
 
 
 def current_in(plan: Plan, state: RunState, behavior: str | None = None) -> Position:
@@ -222,6 +290,7 @@ def current_in(plan: Plan, state: RunState, behavior: str | None = None) -> Posi
 
 def derived(plan: Plan, state: RunState, behavior: str) -> Position:
     """The current action of a behavior by its completions alone."""
+    plan = plan.of(state)
     done = (each for each in state.latest.values() if each.position.behavior == behavior)
     last = max((each for each in done if each.kind == "completed"), key=lambda each: each.version, default=None)
     return plan.begin(behavior) if last is None else plan.after(last.position) or last.position
@@ -301,10 +370,13 @@ def close(
 
 def following(plan: Plan, state: RunState, position: Position) -> Position | None:
     """Where a run continues after an action: in its behavior, in a later one with work left, or nowhere."""
+    plan = plan.of(state)
     if (after := plan.after(position)) is not None:
         return after
     for behavior in plan.behaviors[plan.behaviors.index(position.behavior) + 1 :]:
         candidate = current_in(plan, state, behavior)
+        if plan.policy(candidate) == "skip" and plan.policy(plan.begin(behavior)) == "skip":
+            continue
         if not (state.is_completed(candidate) and plan.after(candidate) is None):
             return candidate
     return None

@@ -346,6 +346,13 @@ class WorkflowRuns:
             found = [] if row is None else rows.entries(run, row.generation, after=after, limit=limit)
         return [HistoryLine(seq=each.seq, entry=read_entry(each.body)) for each in found]
 
+    def latest_history(self, run: str, *, limit: int) -> list[HistoryLine]:
+        """The last lines of a run's present history, newest first."""
+        with self._store.read(self.plan.bot) as rows:
+            row = rows.run(run)
+            after = 0 if row is None else max(0, row.entries - limit)
+        return self.history(run, after=after, limit=limit)[::-1]
+
     def export(self, run: str) -> Iterator[JsonObject]:
         """Every change of a run with the lines that it added to the history, in order, a page at a time.
 

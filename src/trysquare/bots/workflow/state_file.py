@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from trysquare.bots.workflow.machine import Approval, Entry, Plan, Position, RunState, derived, following, point_to
+from trysquare.bots.workflow.machine import (
+    Approval,
+    Depth,
+    Entry,
+    Plan,
+    Position,
+    RunState,
+    derived,
+    following,
+    point_to,
+)
 from trysquare.bots.workflow.merged import read_file
 from trysquare.core.json import JsonObject, as_list, as_object
 
@@ -29,6 +39,7 @@ _FIELDS = frozenset(
         "runs",
         "delivered",
         "strict",
+        "preset",
         "workflow_complete",
         "workflow_ended",
         "rejections",
@@ -92,6 +103,8 @@ def _more_fields(state: RunState, *, complete: bool) -> Iterator[tuple[str, Any]
         yield ("workflow_complete" if complete else "workflow_ended"), True
     if state.strict:
         yield "strict", True
+    if state.depth is not None:
+        yield "preset", state.depth.name
     if state.rejections:
         yield "rejections", state.rejections
 
@@ -220,12 +233,24 @@ def _read_run(plan: Plan, document: JsonObject, history: tuple[Entry, ...], run:
         delivered=document.get("delivered") is True,
         rejections=_version(document.get("rejections")) or 0,
         strict=document.get("strict") is True,
+        depth=_read_depth(plan, document.get("preset"), notes),
     )
     current = _read_current(plan, document, known, notes, run)
     if current is None:
         # The last action was completed after the pointer was written: nothing follows it.
         return replace(point_to(known, plan_end(plan)), finished=True, delivered=False)
     return replace(point_to(known, current), finished=_is_ended(document))
+
+
+def _read_depth(plan: Plan, raw: Any, notes: list[str]) -> Depth | None:
+    """The depth that a file names. A file proves no agreement, so that it takes away no gate that demands proof."""
+    if raw is None:
+        return None
+    preset = plan.presets.get(raw) if isinstance(raw, str) else None
+    if preset is None:
+        notes.append(f"The preset {str(raw)[:80]!r} is not one of this bot; a new run has the full depth.")
+        return None
+    return None if preset.drops_proof else preset.depth
 
 
 def plan_end(plan: Plan) -> Position:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, Strict, TypeAdapter, ValidationError
 
 from trysquare.bots.workflow import machine
-from trysquare.bots.workflow.machine import Approval, Entry, NeedsProof, Plan, Position, RunState, StateConflict
+from trysquare.bots.workflow.machine import Approval, Depth, Entry, NeedsProof, Plan, Position, RunState, StateConflict
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject
@@ -75,6 +75,36 @@ class _Line(BaseModel):
     files: dict[str, str] | None = None
 
 
+class _Depth(BaseModel):
+    """The stored depth of a run."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    name: str
+    left_out: list[str] = []
+    waived: list[str] = []
+    confirmed: bool = False
+
+    def read(self) -> Depth:
+        return Depth(
+            name=self.name,
+            left_out=frozenset(map(_position, self.left_out)),
+            waived=frozenset(map(_position, self.waived)),
+            confirmed=self.confirmed,
+        )
+
+
+def _position(path: str) -> Position:
+    behavior, _, action = path.partition(".")
+    return Position(behavior=behavior, action=action)
+
+
+def _depth_record(depth: Depth) -> JsonObject:
+    paths = {name: sorted(map(str, getattr(depth, name))) for name in ("left_out", "waived")}
+    return {"name": depth.name, **{name: found for name, found in paths.items() if found}} | (
+        {"confirmed": True} if depth.confirmed else {}
+    )
+
+
 class _Head(BaseModel):
     """A stored state of a run. Records of earlier versions hold the latest lines too."""
 
@@ -85,6 +115,8 @@ class _Head(BaseModel):
     finished: bool
     rejections: int
     strict: bool = False
+    depth: _Depth | None = None
+    """Records of earlier versions have none: they are of the full depth."""
     latest: list[_Line] | None = None
 
 
@@ -114,6 +146,7 @@ def head_record(state: RunState) -> JsonObject:
         "finished": state.finished,
         "rejections": state.rejections,
         **({"strict": True} if state.strict else {}),
+        **({} if state.depth is None else {"depth": _depth_record(state.depth)}),
     }
 
 
@@ -136,6 +169,7 @@ def state_of(plan: Plan, version: int, head: _Head, entries: Iterable[Entry]) ->
         finished=head.finished,
         rejections=head.rejections,
         strict=head.strict,
+        depth=None if head.depth is None else head.depth.read(),
     )
     return state if plan.contains(state.current) else _move_into_plan(plan, state)
 
@@ -402,7 +436,8 @@ class RunTransaction:
         now, then = self.read(row), self._state_at(row, version)[0]
         added, invalid = _marks(now, then, stamp, reason, proofs)
         latest = {**now.latest, **{entry.position: entry for entry in added}}
-        state = self._at_open_gate(replace(then, version=now.version + 1, latest=latest, strict=now.strict), proofs)
+        state = replace(then, version=now.version + 1, latest=latest, strict=now.strict)
+        state = self._at_open_gate(machine.keep_depth(self.plan, state, now.depth), proofs)
         audit = {"to_version": then.version, "reason": reason, "left_open": [str(each) for each in invalid]}
         self.save(run, state, added, stamp, audit=audit)
         return state

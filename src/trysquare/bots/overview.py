@@ -1,0 +1,71 @@
+"""The runs of a bot in a project as plain values, for everything that shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trysquare.bots.gates import Gates
+from trysquare.bots.projects import BotProject, LiveBot
+from trysquare.bots.workflow.conflicts import Notices
+from trysquare.bots.workflow.machine import Entry, RunState, open_actions
+from trysquare.bots.workflow.runs import RunSummary
+from trysquare.bots.workflow.state_file import MAIN
+from trysquare.bots.workflow.transaction import DamagedRecord
+
+
+def report_bot(bot: LiveBot) -> dict[str, Any]:
+    """Every run of a bot, and what reading its state found."""
+    project = bot.project()
+    notices = notices_of(project)
+    runs = [report_run(bot, each) for each in project.state.runs()]
+    shown = [*notices.recovered, *notices.inconsistent, *notices.warnings]
+    shown += project.state.damaged().values()
+    return {"bot": bot.name, "project": str(project.root), "runs": runs, "notices": shown}
+
+
+def notices_of(project: BotProject) -> Notices:
+    """What reading the state file found; the damage of the main run is listed with that of the others."""
+    try:
+        return project.load(MAIN).notices
+    except DamagedRecord:
+        return Notices()
+
+
+def report_run(bot: LiveBot, run: RunSummary) -> dict[str, Any]:
+    state = run.state
+    plan = bot.plan.of(state)
+    opened = set(open_actions(plan, state, Gates.of(bot.definition, state).is_defined))
+    done = sum(1 for each in plan.order() if plan.policy(each) != "skip" and each not in opened)
+    return {
+        "run": run.name,
+        "version": state.version,
+        "current_action": str(state.current),
+        "state": word_of(state, len(opened)),
+        "strict": state.strict,
+        "preset": None if state.depth is None else state.depth.name,
+        "open": len(opened),
+        "progress": f"{done}/{plan.applying()}",
+        "updated": run.updated,
+        "origin": run.origin,
+    }
+
+
+def word_of(state: RunState, left: int) -> str:
+    if state.finished:
+        return f"ended, {left} open" if left else "complete"
+    if state.rejections:
+        return f"sent back ({state.rejections})"
+    return "delivered" if state.delivered else "not delivered"
+
+
+def report_entry(entry: Entry) -> dict[str, Any]:
+    """One line of a run's history."""
+    return {
+        "version": entry.version,
+        "at": entry.at,
+        "action": str(entry.position),
+        "what": entry.kind if entry.kind == "reopened" else entry.approval,
+        "by": entry.by or "",
+        "delivered": "yes" if entry.delivered else "no",
+        "reason": entry.reason or "",
+    }
