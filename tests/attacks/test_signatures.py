@@ -19,9 +19,8 @@ from tests.bots.served_bots import BotClient, Person, served
 from tests.signers import allow, make_key, sign_code
 from trysquare.cli.main import main
 from trysquare.core.approvals import ConsentRequest, SignedStatement
-from trysquare.store import StoredApprovals, project_state
-from trysquare.store.approvers import Approvers
-from trysquare.store.database import Database, open_database
+from trysquare.store import Approvers, Database, StoredApprovals, project_state
+from trysquare.store.database import open_database
 from trysquare.store.signatures import sign_text
 
 

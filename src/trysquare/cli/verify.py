@@ -86,8 +86,8 @@ def _receipts(connection: sqlite3.Connection, approvers: Approvers) -> Iterator[
     recorded = {_key(kind == "consent.approved", as_object(json.loads(body))) for kind, body in rows}
     for receipt in receipts_in(connection):
         where = f"receipt {receipt.id} of {receipt.tool}"
-        told = {"tool": receipt.tool, "digest": receipt.digest, "by": receipt.by, "how": receipt.how}
-        if _key(receipt.approved, told) not in recorded:
+        shown = {"tool": receipt.tool, "digest": receipt.digest, "by": receipt.by, "how": receipt.how}
+        if _key(receipt.approved, shown) not in recorded:
             yield Problem(check="receipts", where=where, problem=f"the audit log has no decision by {receipt.by}")
         if receipt.statement is not None or receipt.signature is not None:
             yield from _signed(receipt, approvers, where)
@@ -99,10 +99,10 @@ def _key(approved: bool, body: JsonObject) -> tuple[Any, ...]:
 
 def _signed(receipt: Receipt, approvers: Approvers, where: str) -> Iterator[Problem]:
     signed = SignedStatement(text=receipt.statement or "", signature=receipt.signature or "")
-    told = {"tool": receipt.tool, "caller": receipt.principal, "digest": receipt.digest, "question": receipt.question}
+    shown = {"tool": receipt.tool, "caller": receipt.principal, "digest": receipt.digest, "question": receipt.question}
     try:
         by, fields = approvers.verify(signed)
-        different = next((name for name, value in told.items() if fields.get(name) != value), None)
+        different = next((name for name, value in shown.items() if fields.get(name) != value), None)
         if by != receipt.by or different is not None:
             raise InvalidSignature(f"something else was signed: `{different or 'by'}` differs")
     except InvalidSignature as error:
