@@ -1,0 +1,120 @@
+"""Explanations that a person asks for: each runs one test through the debugger's service, as `trysquare explain`."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trysquare.console.sessions import Session
+from trysquare.core.call import guard_crash
+from trysquare.core.context import local_principal
+from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
+
+if TYPE_CHECKING:
+    from trysquare.console.annotations import Report
+
+_KEPT = 20
+"""Explanations that are kept."""
+_AT_ONCE = 2
+"""Explanations that run at the same time, each with processes of its own."""
+LONGEST_TARGET = 2_000
+
+
+@dataclass(kw_only=True, eq=False)
+class Failure:
+    """One explanation, and what is known of it."""
+
+    id: str
+    owner: str
+    target: str
+    began: float
+    task: asyncio.Task[None] | None = None
+    report: Report | None = None
+    error: ToolError | None = None
+    seconds: float | None = None
+    is_cancelled: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, in whichever way."""
+        return self.seconds is not None
+
+
+class Failures:
+    """The explanations of one console."""
+
+    def __init__(self, project: Path, announce: Callable[[str], None]) -> None:
+        self._project, self._announce = project.resolve(), announce
+        self._known: dict[str, Failure] = {}
+
+    def of(self, session: Session) -> list[Failure]:
+        """The explanations of a session, the newest first."""
+        return [each for each in reversed(self._known.values()) if each.owner == session.id]
+
+    def start(self, target: str, session: Session) -> Failure:
+        """Begin to explain a test. Raises `ToolError` for who may not, and for one too many."""
+        require_local(session)
+        if not target.strip() or len(target) > LONGEST_TARGET or "\0" in target:
+            raise InvalidArguments(
+                "There is no test or command to explain.", instruction="Name a test, such as tests/test_x.py::test_y."
+            )
+        if sum(not each.is_over for each in self._known.values()) >= _AT_ONCE:
+            raise InvalidArguments(
+                "Other explanations still run.",
+                code=ErrorCode.STATE_CONFLICT,
+                instruction="Wait until one has ended, or cancel it.",
+            )
+        over = [each for each in self._known.values() if each.is_over]
+        for old in over[: max(0, len(self._known) - _KEPT + 1)]:
+            del self._known[old.id]
+        failure = Failure(id=secrets.token_hex(6), owner=session.id, target=target.strip(), began=time.monotonic())
+        self._known[failure.id] = failure
+        failure.task = asyncio.create_task(self._run(failure))
+        return failure
+
+    def find(self, failure: str, session: Session) -> Failure:
+        """An explanation of this session."""
+        found = self._known.get(failure)
+        if found is None or found.owner != session.id:
+            raise NotFound("There is no such explanation.", instruction="Name the test again.")
+        return found
+
+    async def cancel(self, failure: Failure) -> None:
+        """End it, with the processes that it started."""
+        if failure.task is not None and not failure.is_over:
+            failure.task.cancel()
+            await asyncio.wait((failure.task,))
+
+    async def close(self) -> None:
+        """Cancel whatever runs."""
+        await asyncio.gather(*(self.cancel(each) for each in self._known.values()))
+
+    async def _run(self, failure: Failure) -> None:
+        # Imported here: the debugger loads only for who asks for it.
+        from trysquare.console.annotations import explain
+
+        try:
+            work = explain(failure.target, self._project)
+            failure.report = await guard_crash("The explanation", work, arguments=failure.target)
+        except ToolError as error:
+            failure.error = error
+        except asyncio.CancelledError:
+            failure.is_cancelled = True
+        finally:
+            failure.seconds = time.monotonic() - failure.began
+            self._announce(f"failure-{failure.id}")
+
+
+def require_local(session: Session) -> None:
+    """A test is a program. Only the user of this machine starts one here; the holder of a token does not."""
+    if session.principal != local_principal():
+        raise ToolError(
+            "Tests can be run by whoever signed in with the link of the terminal.",
+            code=ErrorCode.PERMISSION_DENIED,
+            instruction="Open the link, or run `trysquare explain` on the machine.",
+        )
