@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trysquare.console.runs import OwnedRun, OwnedRuns
 from trysquare.console.sessions import Session
 from trysquare.core.call import guard_crash
 from trysquare.core.context import local_principal
-from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 
 if TYPE_CHECKING:
     from trysquare.console.annotations import Report
@@ -26,35 +26,20 @@ LONGEST_TARGET = 2_000
 
 
 @dataclass(kw_only=True, eq=False)
-class Failure:
+class Failure(OwnedRun):
     """One explanation, and what is known of it."""
 
-    id: str
-    owner: str
     target: str
-    began: float
-    task: asyncio.Task[None] | None = None
     report: Report | None = None
     error: ToolError | None = None
-    seconds: float | None = None
-    is_cancelled: bool = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended, in whichever way."""
-        return self.seconds is not None
 
 
-class Failures:
+class Failures(OwnedRuns[Failure]):
     """The explanations of one console."""
 
     def __init__(self, project: Path, announce: Callable[[str], None]) -> None:
+        super().__init__("explanation", kept=_KEPT)
         self._project, self._announce = project.resolve(), announce
-        self._known: dict[str, Failure] = {}
-
-    def of(self, session: Session) -> list[Failure]:
-        """The explanations of a session, the newest first."""
-        return [each for each in reversed(self._known.values()) if each.owner == session.id]
 
     def start(self, target: str, session: Session) -> Failure:
         """Begin to explain a test. Raises `ToolError` for who may not, and for one too many."""
@@ -63,36 +48,15 @@ class Failures:
             raise InvalidArguments(
                 "There is no test or command to explain.", instruction="Name a test, such as tests/test_x.py::test_y."
             )
-        if sum(not each.is_over for each in self._known.values()) >= _AT_ONCE:
+        if self.count_running() >= _AT_ONCE:
             raise InvalidArguments(
                 "Other explanations still run.",
                 code=ErrorCode.STATE_CONFLICT,
                 instruction="Wait until one has ended, or cancel it.",
             )
-        over = [each for each in self._known.values() if each.is_over]
-        for old in over[: max(0, len(self._known) - _KEPT + 1)]:
-            del self._known[old.id]
-        failure = Failure(id=secrets.token_hex(6), owner=session.id, target=target.strip(), began=time.monotonic())
-        self._known[failure.id] = failure
-        failure.task = asyncio.create_task(self._run(failure))
+        failure = Failure(owner=session.id, target=target.strip())
+        self.begin(failure, self._run(failure))
         return failure
-
-    def find(self, failure: str, session: Session) -> Failure:
-        """An explanation of this session."""
-        found = self._known.get(failure)
-        if found is None or found.owner != session.id:
-            raise NotFound("There is no such explanation.", instruction="Name the test again.")
-        return found
-
-    async def cancel(self, failure: Failure) -> None:
-        """End it, with the processes that it started."""
-        if failure.task is not None and not failure.is_over:
-            failure.task.cancel()
-            await asyncio.wait((failure.task,))
-
-    async def close(self) -> None:
-        """Cancel whatever runs."""
-        await asyncio.gather(*(self.cancel(each) for each in self._known.values()))
 
     async def _run(self, failure: Failure) -> None:
         # Imported here: the debugger loads only for who asks for it.
