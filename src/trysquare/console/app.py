@@ -17,6 +17,7 @@ from starlette.routing import Route
 from trysquare.app import App
 from trysquare.console.assets import static_files
 from trysquare.console.decisions import Decisions, QuestionSource
+from trysquare.console.failures import Failures
 from trysquare.console.live import Live, Topic
 from trysquare.console.rendering import Renderer
 from trysquare.console.sessions import Session, Sessions
@@ -82,6 +83,7 @@ class Console:
         self.decisions = Decisions(_sources(workspace))
         self.waiting_count = 0
         self.live = Live(_topics(self, workspace), [path.parent for path in workspace.state_files])
+        self.failures = Failures(workspace.project, self.live.announce)
         self.trials = Trials(workspace.toolset, workspace.options, self.live.announce)
         self._app = Starlette(routes=[*self._routes(), *static_files()])
 
@@ -108,7 +110,7 @@ class Console:
         return self.waiting_count
 
     def _routes(self) -> list[Route]:
-        from trysquare.console.views import bots, calls, jobs, needs, servers, tools
+        from trysquare.console.views import bots, calls, failures, jobs, needs, servers, tools
 
         own = [
             Route("/sign-in", self._sign_in, methods=["GET", "POST"]),
@@ -122,6 +124,7 @@ class Console:
             *calls.VIEWS,
             *bots.VIEWS,
             *jobs.VIEWS,
+            *failures.VIEWS,
         )
         return [*own, *(Route(path, self._guarded(view, method), methods=[method]) for method, path, view in views)]
 
@@ -296,5 +299,6 @@ async def open_console(
     async with AsyncExitStack() as stack:
         console = Console(Workspace(app, origins, stack, toolset=toolset, options=options), sessions)
         stack.push_async_callback(console.trials.close)
+        stack.push_async_callback(console.failures.close)
         stack.callback(console.close)
         yield console

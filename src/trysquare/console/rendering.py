@@ -27,6 +27,7 @@ PARTS = (
     ("calls", "/calls", "Calls"),
     ("bots", "/bots", "Bots"),
     ("jobs", "/jobs", "Jobs"),
+    ("failures", "/failures", "Failures"),
 )
 """The parts of the console: name, path and title."""
 

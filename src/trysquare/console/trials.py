@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,10 +10,11 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from trysquare.console.runs import OwnedRun, OwnedRuns
 from trysquare.console.sessions import Session
 from trysquare.core.call import call_tool
 from trysquare.core.context import Answer, CallContext, ElicitRequest, LogLevel
-from trysquare.core.errors import NobodyToAsk, NotFound
+from trysquare.core.errors import NobodyToAsk
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.result import Result
 from trysquare.core.toolset import Toolset
@@ -30,28 +30,17 @@ QUICK = 0.25
 
 
 @dataclass(kw_only=True, eq=False)
-class Trial:
+class Trial(OwnedRun):
     """One call and what is known of it."""
 
-    id: str
-    owner: str
     tool: str
     arguments: JsonObject
-    began: float
-    task: asyncio.Task[None] | None = None
     done: float = 0.0
     total: float | None = None
     message: str = ""
     log: list[str] = field(default_factory=list[str])
     result: JsonObject | None = None
     """What a client gets."""
-    seconds: float | None = None
-    is_cancelled: bool = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended, in whichever way."""
-        return self.seconds is not None
 
 
 class _Page:
@@ -75,42 +64,18 @@ class _Page:
         raise NobodyToAsk(question.message)
 
 
-class Trials:
+class Trials(OwnedRuns[Trial]):
     """The calls of one console."""
 
     def __init__(self, toolset: Toolset, options: ServeOptions, announce: Callable[[str], None]) -> None:
+        super().__init__("call", kept=_KEPT, patience=QUICK)
         self._toolset, self._options, self._announce = toolset, options, announce
-        self._trials: dict[str, Trial] = {}
 
     async def start(self, tool: str, arguments: JsonObject, session: Session) -> Trial:
         """Call a tool as the signed-in person, and wait a moment for the result."""
-        trial = Trial(
-            id=secrets.token_hex(6), owner=session.id, tool=tool, arguments=arguments, began=time.monotonic()
-        )  # fmt: skip
-        over = [each for each in self._trials.values() if each.is_over]
-        for old in over[: max(0, len(self._trials) - _KEPT + 1)]:
-            del self._trials[old.id]
-        self._trials[trial.id] = trial
-        trial.task = asyncio.create_task(self._run(trial, self._context(trial, session)))
-        await asyncio.wait((trial.task,), timeout=QUICK)
+        trial = Trial(owner=session.id, tool=tool, arguments=arguments)
+        await asyncio.wait((self.begin(trial, self._run(trial, self._context(trial, session))),), timeout=QUICK)
         return trial
-
-    def find(self, trial: str, session: Session) -> Trial:
-        """A call of this session."""
-        found = self._trials.get(trial)
-        if found is None or found.owner != session.id:
-            raise NotFound("There is no such call.", instruction="Send it again.")
-        return found
-
-    async def cancel(self, trial: Trial) -> None:
-        """Cancel a call, as a client does."""
-        if trial.task is not None and not trial.is_over:
-            trial.task.cancel()
-            await asyncio.wait((trial.task,), timeout=QUICK)
-
-    async def close(self) -> None:
-        """Cancel whatever runs."""
-        await asyncio.gather(*(self.cancel(trial) for trial in self._trials.values()))
 
     def _context(self, trial: Trial, session: Session) -> CallContext:
         options = self._options

@@ -36,6 +36,15 @@ _FRAMEWORK_REPORT = re.compile(r"^=+ (?:FAILURES|ERRORS) =+$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RanLine:
+    """A line that ran, with what it changed."""
+
+    file: str
+    line: int
+    changes: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Explanation:
     """Why something failed, as far as it is known. Every line of it is backed by what was recorded."""
 
@@ -64,6 +73,8 @@ class Explanation:
     detail: tuple[str, ...] = ()
     """The lines of the message after its first."""
     steps: tuple[str, ...] = ()
+    ran: tuple[RanLine, ...] = ()
+    """The recorded lines of the failing frame, and of the call that gave it the wrong value."""
     notes: tuple[str, ...] = ()
     written: tuple[Raised, ...] = ()
     """Exceptions whose tracebacks are in the output, such as those of child processes."""
@@ -179,6 +190,7 @@ def explain(failure: JsonObject, sources: Sources) -> Explanation:
         is_test_blamable=at is None or (at.is_test and not is_assertion(sources.statement(at.file, at.line))),
         detail=_detail(head.message),
         steps=() if at is None else tuple(_steps(at, origins, sources)),
+        ran=() if at is None else tuple(_ran(at, origins)),
         notes=tuple(f"note: {note}" for note in cast(list[str], failure.get("notes") or [])),
         test=tuple(cast(list[str], failure.get("test") or [])),
     )
@@ -247,9 +259,26 @@ def _location(found: JsonObject) -> str:
 
 def _steps(at: SourceLocation, origins: Sequence[Origin], sources: Sources) -> list[str]:
     """The lines that ran in the failing frame, and in the call that gave it the wrong value."""
-    lines = _step_lines(at.record, sources)
-    callee = next((each.record for each in reversed(origins) if each.record is not None), None)
+    lines, callee = _step_lines(at.record, sources), _callee(origins)
     return lines if callee is None else [*lines, f" in {callee['function']}:", *_step_lines(callee, sources)]
+
+
+def _callee(origins: Sequence[Origin]) -> JsonObject | None:
+    """The record of the call that gave the wrong value."""
+    return next((each.record for each in reversed(origins) if each.record is not None), None)
+
+
+def _ran(at: SourceLocation, origins: Sequence[Origin]) -> list[RanLine]:
+    """The recorded lines of both frames, with the arguments at the lines where the functions begin."""
+    records = [each for each in (at.record, _callee(origins)) if each]
+    return [line for record in records for line in _ran_lines(record)]
+
+
+def _ran_lines(record: JsonObject) -> list[RanLine]:
+    file, given = str(record["file"]), cast(dict[str, str], record["arguments"])
+    first = [RanLine(file=file, line=int(record["first_line"]), changes=given)] if given else []
+    steps = [(int(step[0]), cast(dict[str, str], step[1]) if len(step) > 1 else {}) for step in steps_of(record)]
+    return first + [RanLine(file=file, line=line, changes=changes) for line, changes in steps if line]
 
 
 def _step_lines(record: JsonObject, sources: Sources) -> list[str]:

@@ -103,6 +103,11 @@ class Localization:
         return bool(self.suspects)
 
     @property
+    def counts(self) -> tuple[int, int]:
+        """How many failing and passing tests were run."""
+        return len(cast(list[str], self.found["failing"])), int(self.found["passing"])
+
+    @property
     def note(self) -> str:
         """Why there are no suspects, if that says something about the test."""
         if self.found.get("again") == "passed":
@@ -142,7 +147,7 @@ class Localization:
         """The suspects as text, one or two lines each."""
         if not self.is_located:
             return []
-        failing, passing = len(cast(list[str], self.found["failing"])), int(self.found["passing"])
+        failing, passing = self.counts
         trials = int(self.found["trials"])
         reported = f"{failing} failing and {passing} passing tests were run"
         reported += f", {trials} changes tried" if trials else ""
