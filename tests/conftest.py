@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,11 @@ settings.register_profile("trysquare", deadline=None, suppress_health_check=[Hea
 settings.load_profile("trysquare")
 # Whoever runs the tests may have installed a sentence encoder; what is tested must not depend on it.
 choose_vectors(None)
+
+
+# A shell's background job ignores interrupts, and so would everything that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

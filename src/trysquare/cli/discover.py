@@ -9,10 +9,9 @@ import json
 import logging
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from trysquare import gateway
 from trysquare.cli.clients import CLIENTS, FoundServer, Place, servers_of, starts_trysquare, this_place
@@ -55,16 +54,27 @@ class Discovered:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print each server once, with its clients and its cost."""
-    # Each start would be named as a first use.
-    logging.getLogger("trysquare.gateway").setLevel(logging.ERROR)
     servers = find_servers(this_place(Path.cwd()))
     chosen = [each for each in servers if each.is_own or arguments.project_servers]
     if not arguments.no_start:
-        asyncio.run(_measure(chosen))
+        with _quiet():
+            asyncio.run(_measure(chosen))
         for each in servers:
             if each not in chosen:
                 each.problem = "not started: only a file of this project names it; --project-servers starts it"
     print_report([each.to_json() for each in servers], lambda: _print(servers), json=arguments.json)
+
+
+@contextlib.contextmanager
+def _quiet() -> Generator[None]:
+    """Without the gateway's warnings: each start would be named as a first use."""
+    log = logging.getLogger("trysquare.gateway")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def find_servers(place: Place) -> list[Discovered]:
@@ -89,7 +99,7 @@ def _remember(found: dict[str, Discovered], client: str, server: FoundServer, en
 
 
 @contextlib.contextmanager
-def _unreadable(title: str) -> Any:
+def _unreadable(title: str) -> Generator[None]:
     try:
         yield
     except ConfigurationError as error:
