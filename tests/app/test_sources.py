@@ -203,7 +203,8 @@ def test_a_failing_import_shows_only_the_lines_of_the_user(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("fresh")
-def test_a_fastmcp_server_is_refused_with_the_commands_that_reach_it(tmp_path: Path) -> None:
+def test_a_fastmcp_server_is_a_source(tmp_path: Path) -> None:
     pytest.importorskip("fastmcp", reason="an extra")
-    write(tmp_path, {"fast_one.py": "from fastmcp import FastMCP\nmcp = FastMCP('x')\n"})
-    assert "trysquare gateway add NAME -- python FILE" in refusal(tmp_path, "fast_one.py")
+    code = "from fastmcp import FastMCP\nmcp = FastMCP('x')\n\n\n@mcp.tool\ndef add(a: int) -> int:\n    return a\n"
+    write(tmp_path, {"fast_one.py": code})
+    assert [tool.name for tool in load_tools("fast_one.py", project=tmp_path).tools()] == ["add"]

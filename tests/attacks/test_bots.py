@@ -580,15 +580,18 @@ OTHER: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("mode", VERSIONS)
-async def test_a_document_that_is_not_a_story_graph_is_not_called_done(
+async def test_a_document_of_another_shape_is_rendered_and_its_absence_is_not_called_done(
     tmp_path: Path, project: Path, mode: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = write_bot(tmp_path / "bot", {**OTHER, INITIALIZE: AUTO})
     assert main(["bot", "check", str(folder), "--json"]) == 1
-    assert "not a story graph" in json.loads(capsys.readouterr().out)["problems"][0]
+    print_out = capsys.readouterr().out
+    assert json.loads(print_out)["findings"], print_out
     async with served(project, bot=folder, name="mini", mode=mode) as bot:
         await bot.call("tool", confirm=True)
+        absent = await bot.call("shape_render_output")
+        assert absent["data"].get("rendered", 0) in (0, [])
+        assert not (project / "docs" / "incident.md").exists()
         write_changes(project, {"docs/incident.json": {"title": "Fire", "severity": "high"}})
-        for action in ("render_output", "validate_rules"):
-            told = await bot.call(f"shape_{action}")
-            assert (told["success"], code_of(told), told["status"]) == (False, "TOOL_FAILED", "failed")
+        assert (await bot.call("shape_render_output"))["success"] is True
+        assert (project / "docs" / "incident.md").read_text(encoding="utf-8").startswith("# Fire")

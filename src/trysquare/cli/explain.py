@@ -18,10 +18,10 @@ from trysquare.debug.explain.localization import BUDGET
 from trysquare.debug.explain.native import explain_target
 from trysquare.debug.explain.recording import TIMEOUT
 from trysquare.debug.explain.regression import require_new_file, write_regression_test
+from trysquare.debug.handover import require_stoppable, start_stopped
 from trysquare.debug.provider import open_service, tools_of
 from trysquare.debug.service import DebugConfig
 from trysquare.debug.sessions.launch import read_target
-from trysquare.debug.tools.handover import require_stoppable, start_stopped
 from trysquare.debug.tools.recording import explain_result
 
 _ABOUT_TARGET = "a failing test such as tests/test_x.py::test_y, or a command such as `python app.py`"

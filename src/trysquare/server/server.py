@@ -13,7 +13,7 @@ from trysquare.core.call import guard_crash
 from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
-from trysquare.core.toolset import Toolset, open_lifespans
+from trysquare.core.toolset import Change, Toolset, open_lifespans
 from trysquare.protocol.envelope import envelope_version, require_meta, require_version
 from trysquare.protocol.messages import (
     INVALID_PARAMS,
@@ -97,8 +97,11 @@ class McpServer:
         self.tools = ToolHandlers(toolset, self.options, self._stamp)
         self._routes = self._table(toolset)
         self._no_params = decoder_of(Params).decode
-        self._middleware = self.options.around_requests(toolset)
-        require_methods(self._middleware(), tuple(CLIENT_REQUESTS))
+        self._around = self.options.around_requests(toolset)
+        self._middleware = tuple(self._around())
+        require_methods(self._middleware, tuple(CLIENT_REQUESTS))
+        # A reloaded module may have other ones.
+        toolset.subscribe(self._take_middleware)
 
     def _table(self, toolset: Toolset) -> dict[str, Route]:
         prompts = PromptHandlers(toolset, self.options)
@@ -174,8 +177,12 @@ class McpServer:
             raise asyncio.CancelledError from group
         return Reply(encode_error(error, request.id), error.code)
 
+    def _take_middleware(self, change: Change) -> None:
+        if change == "tools":
+            self._middleware = tuple(self._around())
+
     async def _answer(self, route: Route, request: Request) -> bytes:
-        middleware = [each for each in self._middleware() if each.applies_to(request.method)]
+        middleware = [each for each in self._middleware if each.applies_to(request.method)]
         if middleware:
             result = await answer_through(middleware, route.handler, request)
             return encode_result(request.id, self._finished(result, route, request, is_shared=False))

@@ -22,12 +22,12 @@ from trysquare.debug.explain.native import explain_target
 from trysquare.debug.explain.recording import Run, dump_process, record_run, require_python
 from trysquare.debug.explain.traces import Trace, compare, divergence_text, writes_text
 from trysquare.debug.guard import require_reading
+from trysquare.debug.handover import StopAt, require_stoppable, start_stopped
 from trysquare.debug.responses import answer
 from trysquare.debug.service import DebugService, debug_tool, require_argument
 from trysquare.debug.sessions.launch import read_location, read_target
 from trysquare.debug.snapshot import differences
 from trysquare.debug.sources import Sources, relative
-from trysquare.debug.tools.handover import StopAt, require_stoppable, start_stopped
 
 _MAX_NAMES = 50
 _MAX_UNEXPLAINED = 8
