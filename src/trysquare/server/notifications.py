@@ -57,6 +57,8 @@ class NotificationHub:
         self._cache: dict[Hashable, bytes] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._unsubscribe: Callable[[], None] | None = None
+        self.follow: Callable[[Change], None] | None = None
+        """Called at each change, and once at the start."""
         self.is_closed = False
         """Whether open subscriptions have been ended."""
 
@@ -77,6 +79,8 @@ class NotificationHub:
         if self._unsubscribe is None:
             self._loop = asyncio.get_running_loop()
             self._unsubscribe = self._toolset.subscribe(self._on_change)
+            if self.follow is not None:
+                self.follow("tools")
 
     def close(self) -> None:
         """End the open requests of all listeners with their result, and follow no more changes."""
@@ -113,6 +117,8 @@ class NotificationHub:
     def _on_change(self, change: Change) -> None:
         # A toolset may call from any thread: what is cached ends now, the sending is for the loop.
         self._cache = {}
+        if self.follow is not None:
+            self.follow(change)
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._send, change)
 

@@ -101,7 +101,7 @@ class McpServer:
         self._middleware = tuple(self._around())
         require_methods(self._middleware, tuple(CLIENT_REQUESTS))
         # A reloaded module may have other ones.
-        toolset.subscribe(self._take_middleware)
+        self.hub.follow = self._take_middleware
 
     def _table(self, toolset: Toolset) -> dict[str, Route]:
         prompts = PromptHandlers(toolset, self.options)
