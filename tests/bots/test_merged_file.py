@@ -9,6 +9,7 @@ import pytest
 
 from tests.bots.faults.desk import PLAN, Desk, desk
 from tests.bots.git_checkouts import commit, git, repository
+from trysquare.bots.workflow.merged import read_file
 from trysquare.bots.workflow.state_file import UnreadableState, parse_state
 from trysquare.bots.workflow.sync import NAME
 
@@ -110,3 +111,16 @@ def test_a_gate_holds_in_a_merge(tmp_path: Path) -> None:
     merge(ada, bob)
     assert "human" in ada.load().notices.warnings[0]
     assert "shape.validate_rules" not in done(ada)
+
+
+def test_a_file_that_is_cut_off_between_two_lines_is_not_taken_for_a_merged_one() -> None:
+    document = {
+        "current_behavior": "mini.shape",
+        "current_action": "mini.shape.gather_context",
+        "behaviors": {"shape": {"current_action": "mini.shape.gather_context"}},
+        "completed_actions": [],
+    }
+    lines = json.dumps(document, indent=2).splitlines()
+    for end in range(1, len(lines)):
+        with pytest.raises(ValueError):
+            read_file("\n".join(lines[:end]))

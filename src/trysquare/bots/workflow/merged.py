@@ -43,6 +43,9 @@ def read_file(text: str) -> ReadFile:
     try:
         document = fields.loads(text)
     except ValueError as plain:
+        if not text.rstrip().endswith("\n}"):
+            # Cut off: what git merged has its end.
+            raise
         try:
             return ReadFile(document=_unite(_documents(lines)), note=_MERGED)
         except _NotMerged:
