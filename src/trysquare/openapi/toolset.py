@@ -190,7 +190,7 @@ def _check_names(rename: Mapping[str, str], names: list[str], where: str) -> Non
         if name not in names:
             near = closest_names(name, names)
             hint = f"Did you mean `{near[0]}`?" if near else "`trysquare list` shows the names."
-            raise ConfigurationError(f"there is no tool `{name}` to rename.", where=where, hint=hint)
+            raise ConfigurationError(f"unknown tool `{name}` in `rename`.", where=where, hint=hint)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
