@@ -358,6 +358,10 @@ EDITS = {
         'UPDATE workflow_entries SET body = replace(body, \'"approval":"claimed"\', '
         '\'"approval":"proven","how":"cli"\')'
     ),
+    "the preset": (
+        'UPDATE workflow_runs SET state = replace(state, \'"rejections":0\', \'"rejections":0,"depth":'
+        '{"name":"short","left_out":["shape.gather_context","shape.build_knowledge"],"confirmed":true}\')'
+    ),
     "strictness": "UPDATE workflow_runs SET state = replace(state, ',\"strict\":true', '')",
 }
 
@@ -425,3 +429,25 @@ async def test_verify_finds_each_forgery(
         project_state(project).write_bytes(kept)
     allow(project, eve=make_key(tmp_path, "eve@example.org"))
     assert {check for check, _ in verified(project, capsys, *bots)} >= {"signatures"}
+
+
+async def test_what_a_preset_takes_away_is_signed_and_its_receipt_travels(
+    tmp_path: Path, project: Path, ada: Path, attack: Attack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attack(door="trysquare verify", attempt="a preset that takes away proofs, with its receipt removed")
+    folder = mini(tmp_path)
+    config = folder / "bot_config.json"
+    presets = {"short": {"actions": ["build_knowledge"], "drops_proof": True}}
+    config.write_text(json.dumps({**json.loads(config.read_text(encoding="utf-8")), "presets": presets}))
+    async with served(project, bot=folder, name="mini", strict=True) as bot:
+        waiting = await bot.call("tool", confirm=True, preset="short")
+        while code_of(waiting) == "CONSENT_REQUIRED":
+            assert sign_code(project, waiting["approval"]["code"], ada) == 0
+            waiting = await bot.call("tool", confirm=True, preset="short")
+        assert (await bot.call("tool"))["action"] == "build_knowledge"
+    assert verified(project, capsys, "--bot", str(folder)) == set()
+    for receipt in (project / "workflow_receipts").glob("*.json"):
+        receipt.unlink()
+    async with served(project, bot=folder, name="mini", strict=True) as bot:
+        assert (await bot.call("tool"))["action"] != "build_knowledge"
+        assert proven(bot) == []

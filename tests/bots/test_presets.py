@@ -14,6 +14,7 @@ from tests.bots.bot_folders import write_bot
 from tests.bots.served_bots import Person, served
 from trysquare.bots.definition.check import check_folder
 from trysquare.bots.definition.findings import Finding
+from trysquare.cli.main import main
 
 QUICK = {"actions": ["shape", "code.build_knowledge"]}
 PROVEN = {"shape.gather_context": {"proof": True}}
@@ -173,3 +174,51 @@ async def test_an_unknown_preset_starts_nothing(tmp_path: Path) -> None:
         assert "`quick`" in refused["error"]["message"]
         assert (await client.call("shape_correct_bot", preset="quick"))["success"] is False
         assert (await client.call("tool", confirm=True, preset="quick"))["preset"] == "quick"
+
+
+WAIVED = '"depth":{"name":"quick","left_out":["shape.gather_context"]'
+FORGED = {
+    "a preset that nobody chose": f"{WAIVED}}}",
+    "an agreement that nobody gave": f'{WAIVED},"confirmed":true}}',
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+@pytest.mark.parametrize("started", [True, False])
+async def test_verify_names_a_preset_that_was_forged(
+    tmp_path: Path, how: str, capsys: pytest.CaptureFixture[str], *, started: bool
+) -> None:
+    folder, project = bot(tmp_path / "bot", {"quick": QUICK}, gates=PROVEN), tmp_path / "project"
+    project.mkdir()
+    words = ["bot", "verify", "--json", "--project", str(project), "--bot", str(folder)]
+    async with served(project, bot=folder, name="mini", person=Person()) as client:
+        await client.call("tool", confirm=True)
+        if started:
+            await client.call("tool")
+            await client.call("close_current_action")
+    assert main(words) == 0
+    capsys.readouterr()
+    with sqlite3.connect(project / ".trysquare" / "state.db") as database:
+        for table in ("workflow_runs", "workflow_events"):
+            forged = f"""replace(state, '"rejections":0', '"rejections":0,{FORGED[how]}')"""
+            assert database.execute(f"UPDATE {table} SET state = {forged}").rowcount
+    database.close()
+    async with served(project, bot=folder, name="mini", person=Person(agrees=False)) as client:
+        await client.call("code_gather_context")
+    assert main(words) == 1
+    problems = json.loads(capsys.readouterr().out)[0]["problems"]
+    assert ("presets", "main") in {(each["check"], each["where"]) for each in problems}
+
+
+async def test_verify_accepts_a_preset_that_a_person_agreed_to_and_its_fork(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, project = bot(tmp_path / "bot", {"short": SHORT}, gates=PROVEN), tmp_path / "project"
+    project.mkdir()
+    place = ["--project", str(project), "--bot", str(folder)]
+    async with served(project, bot=folder, name="mini", person=Person()) as client:
+        await client.call("tool", confirm=True, preset="short")
+        await client.call("tool")
+    assert main(["bot", "fork", "later", *place]) == 0
+    assert main(["bot", "verify", *place]) == 0
+    capsys.readouterr()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from trysquare.bots.checkout_runs import is_of_checkout
 from trysquare.bots.run_files import defined_digests
-from trysquare.bots.workflow.machine import Entry, Position
+from trysquare.bots.workflow.machine import INITIALIZE, Depth, Entry, Position
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.approvals import SignedStatement
 from trysquare.core.json import JsonObject, as_list, as_object
@@ -44,6 +45,8 @@ class SignedReceipts:
         self._produced = produced
         self._stamp: _Stamp = ()
         self._found: dict[_Key, list[SignedStatement]] = {}
+        self._starts: dict[tuple[str, str], list[SignedStatement]] = {}
+        """What was signed for the start of a run with a preset."""
 
     def demanded(self) -> bool:
         """Whether strict runs of this project need signatures."""
@@ -66,6 +69,22 @@ class SignedReceipts:
             except InvalidSignature as error:
                 problem = error
         raise problem
+
+    def gave_up(self, run: str, depth: Depth) -> bool:
+        """Whether an approver signed that this run starts with a preset, and everything that it takes away."""
+        taken = {str(each) for each in depth.left_out | depth.waived if each.action != INITIALIZE}
+        self._receipts()
+        for signed in self._starts.get((_line_of(run), depth.name), ()):
+            with suppress(InvalidSignature):
+                _, fields = self._approvers.verify(signed)
+                given = as_object(fields.get("arguments"))
+                same = (fields.get("project"), given.get("bot")) == (
+                    self._approvers.project_name(self._root),
+                    self._bot,
+                )
+                if same and taken <= set(map(str, as_list(given.get("takes_away")))):
+                    return True
+        return False
 
     def _fitted(self, entry: Entry, signed: SignedStatement) -> Entry:
         by, fields = self._approvers.verify(signed)
@@ -92,7 +111,7 @@ class SignedReceipts:
     def _receipts(self) -> dict[_Key, list[SignedStatement]]:
         stamp = _stamp_of(self._root / RECEIPTS)
         if stamp != self._stamp:
-            self._found = {}
+            self._found, self._starts = {}, {}
             for data in self.files().values():
                 self._add(data)
             self._stamp = stamp
@@ -101,8 +120,13 @@ class SignedReceipts:
     def _add(self, data: bytes) -> None:
         try:
             signed = read_receipt(data)
-            for key in closes_of(read_statement(signed.text)):
+            fields = read_statement(signed.text)
+            for key in closes_of(fields):
                 self._found.setdefault(key, []).append(signed)
+            given = as_object(fields.get("arguments"))
+            if "preset" in given:
+                start = _line_of(str(given.get("run"))), str(given["preset"])
+                self._starts.setdefault(start, []).append(signed)
         except InvalidSignature:
             return  # `trysquare verify` names it
 

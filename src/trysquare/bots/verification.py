@@ -12,6 +12,7 @@ from trysquare.bots.definition.check import check_bot
 from trysquare.bots.definition.model import BotDefinition
 from trysquare.bots.gates import Gates
 from trysquare.bots.people import is_one_of
+from trysquare.bots.preset_records import Depths
 from trysquare.bots.projects import LiveBot
 from trysquare.bots.proofs import SignedReceipts
 from trysquare.bots.run_files import proof_holds
@@ -21,13 +22,13 @@ from trysquare.bots.workflow.machine import Entry, Position, RunState
 from trysquare.bots.workflow.runs import WorkflowRuns
 from trysquare.bots.workflow.state_file import UnreadableState, parse_state
 from trysquare.bots.workflow.sync import NAME
-from trysquare.bots.workflow.transaction import as_unproven
+from trysquare.bots.workflow.transaction import agreed, as_unproven
 from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject, as_object
 from trysquare.store.audit import AuditReport
 from trysquare.store.signatures import InvalidSignature
 
-Check: TypeAlias = Literal["definition", "rules", "gates", "signatures", "receipts", "records", "complete"]
+Check: TypeAlias = Literal["definition", "rules", "presets", "gates", "signatures", "receipts", "records", "complete"]
 """What a problem is about, in the order in which the checks are made."""
 
 
@@ -82,6 +83,8 @@ class _Site:
     stored: bool
     closes: Mapping[tuple[str, int], JsonObject] = field(default_factory=dict[tuple[str, int], JsonObject])
     """Audit rows of the closes, by run and version."""
+    depths: Depths | None = None
+    """What the audit log says of the presets; None without a database."""
     receipts: SignedReceipts | None = None
     """The signed receipts, where this project has approvers."""
 
@@ -100,6 +103,7 @@ def verify_bot(bot: LiveBot, demand: Demand, consents: Consents) -> Verification
         receipts=receipts if receipts is not None and receipts.demanded() else None,
         bot=bot, root=project.root, state=project.state, consents=consents, demand=demand, stored=source != NAME,
         closes=_closes(project.state) if source != NAME else {},
+        depths=Depths.of(project.state, consents.agreed) if source != NAME else None,
     )  # fmt: skip
     problems = [*_definition(bot.definition), *damaged]
     problems += [each for name in wanted for each in _run(site, name, runs[name])]
@@ -139,6 +143,10 @@ def _run(site: _Site, name: str, state: RunState) -> Iterator[Problem]:
     worked_on = {each.behavior for each in state.latest if state.is_completed(each)}
     for behavior in (each.name for each in definition.behaviors if each.name in worked_on):
         yield from _rules(definition, behavior, site.root, name)
+    for problem in () if site.depths is None else site.depths.problems(definition, name, state):
+        yield Problem(check="presets", where=name, problem=problem)
+        # What the preset would take away is checked all the same.
+        state = replace(state, depth=None)
     if site.signs(state):
         yield from _signatures(site, name, state)
         state = _as_signed(site, name, state)
@@ -184,7 +192,7 @@ def _as_signed(site: _Site, name: str, state: RunState) -> RunState:
         position: (site.receipts.evidence(name, entry) if entry.kind == "completed" else None) or as_unproven(entry)
         for position, entry in state.latest.items()
     }
-    return replace(state, latest=found, strict=True)
+    return replace(agreed(site.receipts, name, state), latest=found, strict=True)
 
 
 def _passed(site: _Site, name: str, state: RunState, gates: Gates) -> Iterator[Problem]:

@@ -24,7 +24,7 @@ from trysquare.bots.tools.starting import (
     require_agreed,
     require_applies,
     require_no_preset,
-    with_agreement,
+    with_start,
 )
 from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.conflicts import Notices
@@ -201,11 +201,11 @@ def _already_open(call: BotCall, view: OpenView) -> Transition | None:
 
 def _change(call: BotCall, target: Target, view: OpenView, agreement: ConsentGrant | None, state: RunState) -> Change:
     """The pure change: start the run at its depth, open the action, and complete it where it closes itself."""
-    consent = view.depth_agreement
+    consent, before = view.depth_agreement, state
     state = chosen(call, state, agreed=consent is not None)
     require_agreed(call, state, agreed=consent is not None)
     made = _opened(call, target, view, agreement, state)
-    return replace(made, audit=with_agreement(made.audit, consent))
+    return replace(made, audit=with_start(call, before, made.audit, consent))
 
 
 def _opened(call: BotCall, target: Target, view: OpenView, agreement: ConsentGrant | None, state: RunState) -> Change:

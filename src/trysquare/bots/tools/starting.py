@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from trysquare.bots.proofs import write_receipt
 from trysquare.bots.tools.responses import BotCall
 from trysquare.bots.workflow import machine
 from trysquare.bots.workflow.machine import INITIALIZE, Depth, Position, RunState, StateConflict
@@ -66,6 +67,7 @@ async def ask_for_depth(call: BotCall, state: RunState, context: CallContext) ->
     name = str(call.parameters.preset)
     binding: JsonObject = {
         "project": str(call.project.root),
+        "bot": call.bot.name,
         "run": call.run,
         "preset": name,
         "definition": call.bot.strength.digest,
@@ -74,7 +76,11 @@ async def ask_for_depth(call: BotCall, state: RunState, context: CallContext) ->
     question = (
         f"Start run {call.run} of {call.bot.name} with the preset {name}? It takes away the proof of {_some(dropped)}."
     )
-    return await call.ask(question, binding, context, strict=state.strict, gate=True)
+    grant = await call.ask(question, binding, context, strict=state.strict, gate=True)
+    if (signed := grant.signed) is not None:
+        # Before the move: without its receipt, the preset takes nothing away.
+        await run_in_thread(lambda: write_receipt(call.project.root, signed))
+    return grant
 
 
 def require_agreed(call: BotCall, state: RunState, *, agreed: bool) -> None:
@@ -120,16 +126,21 @@ async def start(call: BotCall, context: CallContext) -> RunState:
     def change(now: RunState) -> Change:
         begun = chosen(call, now, agreed=agreement is not None)
         require_agreed(call, begun, agreed=agreement is not None)
-        audit: JsonObject = {"preset": call.parameters.preset}
-        return Change(state=replace(begun, version=now.version + 1), audit=with_agreement(audit, agreement))
+        audit = with_start(call, now, {}, agreement)
+        return Change(state=replace(begun, version=now.version + 1), audit=audit)
 
     moved: Transition = await run_in_thread(lambda: call.move(change, kind="start"))
     return moved.state
 
 
-def with_agreement(audit: JsonObject, agreement: ConsentGrant | None) -> JsonObject:
-    """An audit record that says who agreed to the preset."""
-    return audit if agreement is None else {**audit, "preset_agreement": {"by": agreement.by, "how": agreement.how}}
+def with_start(call: BotCall, state: RunState, audit: JsonObject, agreement: ConsentGrant | None) -> JsonObject:
+    """The audit record of a run's first change: the preset that was chosen, and who agreed to it."""
+    if call.parameters.preset is None or state.version > 0:
+        return audit
+    how = {} if agreement is None else {
+        "preset_agreement": {"by": agreement.by, "how": agreement.how, "digest": agreement.digest}
+    }  # fmt: skip
+    return {**audit, "preset": call.parameters.preset, **how}
 
 
 def _depth(call: BotCall, name: str) -> Depth:

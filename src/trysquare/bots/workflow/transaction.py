@@ -98,7 +98,8 @@ def _position(path: str) -> Position:
     return Position(behavior=behavior, action=action)
 
 
-def _depth_record(depth: Depth) -> JsonObject:
+def depth_record(depth: Depth) -> JsonObject:
+    """A depth as it is stored and audited."""
     paths = {name: sorted(map(str, getattr(depth, name))) for name in ("left_out", "waived")}
     return {"name": depth.name, **{name: found for name, found in paths.items() if found}} | (
         {"confirmed": True} if depth.confirmed else {}
@@ -146,7 +147,7 @@ def head_record(state: RunState) -> JsonObject:
         "finished": state.finished,
         "rejections": state.rejections,
         **({"strict": True} if state.strict else {}),
-        **({} if state.depth is None else {"depth": _depth_record(state.depth)}),
+        **({} if state.depth is None else {"depth": depth_record(state.depth)}),
     }
 
 
@@ -203,6 +204,10 @@ class Receipts(Protocol):
         """The completion with the evidence of its receipt; None without a receipt that holds."""
         ...
 
+    def gave_up(self, run: str, depth: Depth) -> bool:
+        """Whether an approver signed what the preset of a run takes away."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Signatures:
@@ -227,7 +232,15 @@ class Signatures:
             position: entry if not entry.is_proven else receipts.evidence(run, entry) or as_unproven(entry)
             for position, entry in state.latest.items()
         }
-        return replace(state, latest=latest)
+        return replace(agreed(receipts, run, state), latest=latest)
+
+
+def agreed(receipts: Receipts, run: str, state: RunState) -> RunState:
+    """The state in which a preset takes away only what an approver signed."""
+    depth = state.depth
+    if depth is None or not depth.confirmed or receipts.gave_up(run, depth):
+        return state
+    return replace(state, depth=replace(depth, confirmed=False))
 
 
 UNSIGNED = Signatures()
@@ -521,6 +534,8 @@ class RunTransaction:
             "history_lines": row.entries,
             # An imported history may be long, and is stored in its own table.
             "added": [entry_record(entry) for entry in added[:20]],
+            # A depth that is changed in the tables differs from the one in the chain of the audit.
+            **({} if state.depth is None else {"depth": depth_record(state.depth)}),
         }
         self.rows.audit(kind=f"workflow.{stamp.kind}", principal=stamp.principal, body=body)
 
