@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +14,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.console.chromium import Chromium, Window, open_chromium
 from trysquare import Tools
 from trysquare.app import App, load_own_settings, open_app
 from trysquare.client import Client
 from trysquare.client.connect import Target
 from trysquare.console import Console, Sessions, open_console
+from trysquare.console.passkeys import open_registration
 from trysquare.server import HttpOptions, build_server, serve_http
 from trysquare.server.http.app import token_verifier
 from trysquare.settings import Origin
@@ -114,6 +116,17 @@ class Site:
             assert found is not None
             yield Browser(http=http, csrf=found[1])
 
+    @property
+    def page(self) -> str:
+        """The address of the page, at the name for which browsers have passkeys."""
+        return self.base.replace("127.0.0.1", "localhost")
+
+    async def enter(self, window: Window, path: str = "/") -> None:
+        """Open the link of the terminal in a real browser, then a page."""
+        await window.open(f"{self.page}{self.sessions.link}")
+        if path != "/":
+            await window.open(f"{self.page}{path}")
+
     def client(self, **options: Any) -> Client:
         """An MCP client of the same app, in memory."""
         return Client(Target(server=build_server(self.app.toolset, self.app.serve_options())), **options)
@@ -121,7 +134,12 @@ class Site:
 
 @asynccontextmanager
 async def serving(
-    project: Path, tools: Tools | None = None, *, http: HttpOptions | None = None, **settings: Any
+    project: Path,
+    tools: Tools | None = None,
+    *,
+    http: HttpOptions | None = None,
+    registers: str | None = None,
+    **settings: Any,
 ) -> AsyncGenerator[Site]:
     """Serve tools with their console until the block ends."""
     given = {
@@ -132,7 +150,11 @@ async def serving(
     async with open_app(loaded.settings, origins=loaded.origins, own=tools and tools.toolset()) as app:
         served = app.serve_options(shared=True)
         sessions = Sessions(has_link=True, verifier=token_verifier(options) if options.is_authenticated else None)
-        console = open_console(app, loaded.origins, sessions, toolset=app.toolset, options=served)
+        passkeys = project / ".trysquare-passkeys"
+        registration = None if registers is None else open_registration(registers, passkeys)
+        console = open_console(
+            app, loaded.origins, sessions, toolset=app.toolset, options=served, registration=registration
+        )
         async with console as pages:
             address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
             running = asyncio.create_task(
@@ -144,6 +166,13 @@ async def serving(
             finally:
                 running.cancel()
                 await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Generator[Chromium]:
+    """One browser for all tests of a worker."""
+    with open_chromium() as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -19,20 +18,21 @@ from trysquare.console.assets import static_files
 from trysquare.console.decisions import Decisions, QuestionSource
 from trysquare.console.failures import Failures
 from trysquare.console.live import Live, Topic
+from trysquare.console.passkeys import Registration
 from trysquare.console.rendering import Renderer
+from trysquare.console.requests import cookie_name, is_own_page, needs_tls, read_form, target_of
 from trysquare.console.sessions import Session, Sessions
 from trysquare.console.sources import ConsentQuestions, HeldDefinitions, HeldServers, JobQuestions
 from trysquare.console.trials import Trials
 from trysquare.console.workspace import Workspace
-from trysquare.core.errors import TrysquareError
+from trysquare.core.errors import ToolError, TrysquareError
 from trysquare.core.toolset import Toolset
 from trysquare.providers import Origins
 from trysquare.server import ServeOptions
-from trysquare.server.http.auth import is_loopback
 from trysquare.server.http.exchange import Receive, Scope, Send
+from trysquare.store.signatures import InvalidSignature
 from trysquare.store.watchers import Revision
 
-MAX_BODY = 8 * 1024 * 1024
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -40,7 +40,8 @@ POLICY = (
 _HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    # Not `no-referrer`: with it, browsers send the forms of our own pages without an origin.
+    "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
@@ -76,9 +77,10 @@ class Visit:
 class Console:
     """The pages of one app."""
 
-    def __init__(self, workspace: Workspace, sessions: Sessions) -> None:
+    def __init__(self, workspace: Workspace, sessions: Sessions, registration: Registration | None = None) -> None:
         self.workspace = workspace
         self.sessions = sessions
+        self.registration = registration
         self.renderer = Renderer(project=workspace.project.resolve().name or str(workspace.project))
         self.decisions = Decisions(_sources(workspace))
         self.waiting_count = 0
@@ -115,6 +117,7 @@ class Console:
         own = [
             Route("/sign-in", self._sign_in, methods=["GET", "POST"]),
             Route("/sign-out", self._guarded(_sign_out, "POST"), methods=["POST"]),
+            Route("/passkey", self._register, methods=["GET", "POST"]),
             Route("/live", self._guarded(_stream, "GET"), methods=["GET"]),
         ]
         views: Sequence[tuple[str, str, Handler]] = (
@@ -160,14 +163,34 @@ class Console:
         else:
             cookie = self.sessions.redeem(request.query_params.get("key", ""))
         if cookie is not None:
-            response = RedirectResponse(request.query_params.get("to", "/") if _is_local(request) else "/", 303)
+            response = RedirectResponse(target_of(request), 303)
             response.set_cookie(
-                cookie_name(request), cookie, httponly=True, samesite="strict", path="/", secure=_needs_tls(request)
+                cookie_name(request), cookie, httponly=True, samesite="strict", path="/", secure=needs_tls(request)
             )
             return response
         tried = request.method == "POST" or "key" in request.query_params
         values = {"tried": tried, "takes_token": self.sessions.verifier is not None, "has_link": self.sessions.link}
         return self.renderer.respond(request, "sign_in.html", values, status=403 if tried else 401)
+
+    async def _register(self, request: Request) -> Response:
+        """Register the passkey of an approver. The link of the terminal says for whom; nobody is signed in by it."""
+        registration, form, error = self.registration, dict[str, str](), ""
+        if request.method == "POST" and is_own_page(request):
+            form = dict(await read_form(request))
+        key = form.get("key", request.query_params.get("key", ""))
+        if registration is None or not registration.holds(key):
+            return self.renderer.respond(request, "passkey.html", {"registration": None}, status=403)
+        page = f"{request.url.scheme}://{request.headers.get('host', '')}"
+        values: dict[str, Any] = {"registration": registration, "key": key, "passkey": None, "options": None}
+        try:
+            if form:
+                page = request.headers["origin"]
+                values["passkey"] = registration.register(page, form.get("credential", ""))
+            else:
+                values["options"] = registration.options(page)
+        except (ToolError, InvalidSignature) as problem:
+            error = problem.message if isinstance(problem, ToolError) else str(problem)
+        return self.renderer.respond(request, "passkey.html", {**values, "error": error}, status=400 if error else 200)
 
 
 async def _stream(visit: Visit) -> Response:
@@ -183,35 +206,6 @@ async def _sign_out(visit: Visit) -> Response:
     return response
 
 
-def cookie_name(request: Request) -> str:
-    """The cookie of this console: browsers share cookies between the ports of a host."""
-    server = request.scope.get("server")
-    return f"trysquare_console_{server[1] if server else 0}"
-
-
-async def read_form(request: Request) -> tuple[tuple[str, str], ...]:
-    """The fields of a form, in their order. Raises `ValueError` for one that is too large or of another kind."""
-    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
-        return ()
-    body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MAX_BODY:
-                raise ValueError("The form is too large.")
-    except ClientDisconnect:
-        return ()
-    return tuple(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=10_000))
-
-
-def is_own_page(request: Request) -> bool:
-    """Whether a page of this very origin sent the request, as browsers say it."""
-    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-        return False
-    origin, host = request.headers.get("origin"), request.headers.get("host", "")
-    return origin is not None and origin in (f"http://{host}", f"https://{host}")
-
-
 def _equal(given: str, known: str) -> bool:
     import hmac
 
@@ -224,16 +218,6 @@ def _to_sign_in(request: Request) -> Response:
     if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
         return RedirectResponse("/sign-in", 303)
     return PlainTextResponse("Sign in first.", 401)
-
-
-def _is_local(request: Request) -> bool:
-    to = request.query_params.get("to", "/")
-    return to.startswith("/") and not to.startswith(("//", "/\\"))
-
-
-def _needs_tls(request: Request) -> bool:
-    """Whether the cookie must travel encrypted: always, but on this machine."""
-    return not is_loopback((request.url.hostname or "").strip("[]"))
 
 
 def _sources(workspace: Workspace) -> list[QuestionSource]:
@@ -293,11 +277,17 @@ def _topics(console: Console, workspace: Workspace) -> list[Topic]:
 
 @asynccontextmanager
 async def open_console(
-    app: App, origins: Origins, sessions: Sessions, *, toolset: Toolset, options: ServeOptions
+    app: App,
+    origins: Origins,
+    sessions: Sessions,
+    *,
+    toolset: Toolset,
+    options: ServeOptions,
+    registration: Registration | None = None,
 ) -> AsyncGenerator[Console]:
     """Lifespan of the console of an app, whose clients are served `toolset` with these options."""
     async with AsyncExitStack() as stack:
-        console = Console(Workspace(app, origins, stack, toolset=toolset, options=options), sessions)
+        console = Console(Workspace(app, origins, stack, toolset=toolset, options=options), sessions, registration)
         stack.push_async_callback(console.trials.close)
         stack.push_async_callback(console.failures.close)
         stack.callback(console.close)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
+from trysquare.core.approvals import SignedStatement
 from trysquare.core.context import Principal
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.json import JsonObject
 
-Level: TypeAlias = Literal["confirmed"]
-"""What stands behind a decision: a click of somebody who is signed in."""
 HOW = "console"
 MAX_REASON = 2_000
 
@@ -52,6 +51,8 @@ class Question:
     expires_in: float | None = None
     choices: tuple[Choice, ...] = (APPROVE, REFUSE)
     takes_reason: bool = True
+    signs: bool = False
+    """Whether only an approver's signature approves it."""
     action: str = ""
     """Equal for questions that may be decided together; empty for one that may not."""
 
@@ -80,7 +81,8 @@ class Verdict:
     by: Principal
     reason: str = ""
     how: str = HOW
-    level: Level = field(default="confirmed")
+    signed: SignedStatement | None = None
+    """What the human signed, where they did."""
 
 
 class QuestionSource(Protocol):
@@ -94,6 +96,15 @@ class QuestionSource(Protocol):
 
     async def decide(self, question: Question, verdict: Verdict) -> str:
         """Record a decision and say what happens now. Raises a `ToolError` where it came too late."""
+        ...
+
+
+@runtime_checkable
+class SignedSource(Protocol):
+    """A source whose questions may need the signature of an approver."""
+
+    async def statement(self, question: Question, page: str) -> str:
+        """The text that is signed to approve a question, on the page of this origin."""
         ...
 
 
@@ -117,17 +128,42 @@ class Decisions:
             return None
         return next((each for each in await source.waiting() if each.key == key), None)
 
-    async def decide(self, question_id: str, digest: str, choice: str, *, by: Principal, reason: str = "") -> str:
+    async def statement(self, question_id: str, digest: str, page: str) -> str:
+        """The text that an approver signs to approve a question as it was shown."""
+        question = await self._as_shown(question_id, digest)
+        source = self._sources[question.kind]
+        if not question.signs or not isinstance(source, SignedSource):
+            raise ToolError(
+                "This question needs no signature.",
+                code=ErrorCode.VALIDATION_INVALID_PARAM,
+                instruction="Approve it, or refuse it.",
+            )
+        return await source.statement(question, page)
+
+    async def decide(
+        self,
+        question_id: str,
+        digest: str,
+        choice: str,
+        *,
+        by: Principal,
+        reason: str = "",
+        signed: SignedStatement | None = None,
+    ) -> str:
         """Decide one question as it was shown. Every decision of the page goes through here, and nowhere else."""
         # One at a time, so that two clicks do not both find the question open.
         async with self._deciding:
-            question = await self.find(question_id)
-            if question is None or question.digest != digest:
-                raise NotFound(
-                    "This question was decided elsewhere, has changed or has expired." if question is None else
-                    "What was asked has changed since it was shown, so nothing was decided.",
-                    code=ErrorCode.STATE_CONFLICT,
-                    instruction="Look at what waits now.",
-                )  # fmt: skip
-            verdict = Verdict(choice=question.choice(choice), by=by, reason=reason.strip()[:MAX_REASON])
+            question = await self._as_shown(question_id, digest)
+            verdict = Verdict(choice=question.choice(choice), by=by, reason=reason.strip()[:MAX_REASON], signed=signed)
             return await self._sources[question.kind].decide(question, verdict)
+
+    async def _as_shown(self, question_id: str, digest: str) -> Question:
+        question = await self.find(question_id)
+        if question is None or question.digest != digest:
+            raise NotFound(
+                "This question was decided elsewhere, has changed or has expired." if question is None else
+                "What was asked has changed since it was shown, so nothing was decided.",
+                code=ErrorCode.STATE_CONFLICT,
+                instruction="Look at what waits now.",
+            )  # fmt: skip
+        return question

@@ -78,12 +78,19 @@ class Live:
         self._streams.add(stream)
         if self._watcher is None:
             self._watcher = asyncio.create_task(self._watch())
+        else:
+            self._announce_all(stream)
         try:
             yield stream
         finally:
             self._streams.discard(stream)
             if not self._streams:
                 self._stop()
+
+    def _announce_all(self, stream: asyncio.Queue[str | None]) -> None:
+        """What changed before the page opened its stream is not on it."""
+        for topic in self._topics:
+            stream.put_nowait(topic.name)
 
     def _stop(self) -> None:
         watcher, self._watcher = self._watcher, None
@@ -96,9 +103,8 @@ class Live:
                 stack.enter_context(watching(folder))
             seen = {topic.name: topic.glance() for topic in self._topics}
             shown: dict[str, Hashable] = {}
-            # What changed before the page opened its stream is not on it.
-            for topic in self._topics:
-                self.announce(topic.name)
+            for stream in self._streams:
+                self._announce_all(stream)
             while True:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_EVERY):

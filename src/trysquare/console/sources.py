@@ -14,6 +14,7 @@ from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.threads import run_in_thread
 from trysquare.store import StoredApprovals
 from trysquare.store.approvals import PendingApproval
+from trysquare.store.signatures import InvalidSignature
 
 if TYPE_CHECKING:
     from trysquare.gateway import GatewayService, LaunchPins, PendingChange, ServerConfig, UnapprovedServer
@@ -38,16 +39,32 @@ class ConsentQuestions:
     async def decide(self, question: Question, verdict: Verdict) -> str:
         return await run_in_thread(lambda: self._decide(question, verdict))
 
+    async def statement(self, question: Question, page: str) -> str:
+        return await run_in_thread(lambda: self._holding(question.key).statement(question.key, page=page))
+
     def _decide(self, question: Question, verdict: Verdict) -> str:
         code, by = question.key, verdict.by.subject
+        store = self._holding(code)
+        if verdict.signed is not None and not verdict.choice.is_refusal:
+            try:
+                receipt = store.approve_signed(code, verdict.signed)
+            except InvalidSignature as error:
+                raise ToolError(
+                    f"Not approved: {error}.",
+                    code=ErrorCode.CONSENT_REQUIRED,
+                    instruction="Sign with the passkey of an approver who may approve this.",
+                ) from None
+            return f"Signed by {receipt.by}: {receipt.tool} is proven."
+        record = store.refuse if verdict.choice.is_refusal else store.approve
+        receipt = record(code, by=by, how=verdict.how, reason=verdict.reason)
+        if receipt.unsigned:
+            return "Confirmed, but not proven: the call still waits for the signature of an approver."
+        return f"{'Approved' if receipt.approved else 'Refused'}: {receipt.tool}."
+
+    def _holding(self, code: str) -> StoredApprovals:
         for store in self._stores():
             if any(each.code == code for each in store.pending()):
-                record = store.refuse if verdict.choice.is_refusal else store.approve
-                receipt = record(code, by=by, how=verdict.how, reason=verdict.reason)
-                if receipt.unsigned:
-                    command = f"trysquare approve {code} --sign KEY"
-                    return f"Confirmed, but not proven: an approver has to sign it. In a terminal: {command}"
-                return f"{'Approved' if receipt.approved else 'Refused'}: {receipt.tool}."
+                return store
         raise NotFound(
             "This call waits no longer.", code=ErrorCode.HANDLE_NOT_FOUND, instruction="Look at what waits now."
         )
@@ -69,8 +86,9 @@ def _of_call(pending: PendingApproval) -> Question:
         facts=tuple(facts),
         arguments=arguments,
         expires_in=pending.expires_in,
-        # A gate is decided by itself: each one leads somewhere else.
-        action="" if is_gate else f"{pending.tool} {pending.principal}",
+        signs=pending.signs,
+        # A gate is decided by itself: each one leads somewhere else. So is what is signed.
+        action="" if is_gate or pending.signs else f"{pending.tool} {pending.principal}",
     )
 
 

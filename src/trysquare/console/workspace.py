@@ -43,7 +43,8 @@ class Workspace:
             path: stack.enter_context(closing(LazyDatabase(path))) for path in approval_files(app.settings, origins)
         }
         self._jobs: JobReader | None = None
-        self._approvers = project_approvers(app.settings, origins)
+        self.approvers = project_approvers(app.settings, origins)
+        """Whose signatures count in strict mode."""
         self._linted: tuple[tuple[Tool, ...], list[Finding]] | None = None
 
     @property
@@ -58,7 +59,7 @@ class Workspace:
 
     def approvals(self) -> list[StoredApprovals]:
         """The approvals of every state file that exists."""
-        approvers, strict = self._approvers, self.app.settings.strict
+        approvers, strict = self.approvers, self.app.settings.strict
         present = [state for path, state in self._states.items() if path.exists()]
         return [StoredApprovals(state, approvers=approvers, strict=strict) for state in present]
 

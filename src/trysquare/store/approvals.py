@@ -21,6 +21,7 @@ from trysquare.store.audit import append, utc_now
 from trysquare.store.database import Transactions
 from trysquare.store.lazy import LazyDatabase
 from trysquare.store.location import project_state, user_state
+from trysquare.store.passkeys import PasskeySignature, is_passkey_signature, read_passkey_signature
 from trysquare.store.signatures import InvalidSignature, gate_fields, shown_time, write_statement
 from trysquare.store.watchers import is_watched
 
@@ -163,7 +164,7 @@ class StoredApprovals:
                     _withdraw_signature(connection, request, found[0], str(error))
                     found = None
             code, expires = (found[0], found[2]) if found else self._open(connection, request, now)
-        left, command = expires - now, f"trysquare approve {code} --sign KEY"
+        left, command = expires - now, None if self.approvers is None else self.approvers.sign_command(code)
         return ConsentDecision(state="waiting", code=code, expires_in=left, command=command, reason=reason)
 
     def _use_signature(
@@ -176,7 +177,7 @@ class StoredApprovals:
         signed = SignedStatement(text=statement, signature=signature)
         by, fields = self.approvers.verify(signed)
         asked = {name: fields.get(name) for name in ("asked", "signed", "expires")}
-        expected = _statement_of(request, self.approvers, code=code, gate=request.gate, times=asked)
+        expected = _statement_of(request, self.approvers, code=code, gate=request.gate, given=_given(fields))
         if expected != statement or shown_time(created) != asked["asked"]:
             raise InvalidSignature("something else was signed")
         if shown_time(now) > str(asked["expires"]):
@@ -187,14 +188,18 @@ class StoredApprovals:
         append(connection, kind="consent.used", principal=request.principal, body=_body(request, code=code, by=by))
         return ConsentDecision(state="approved", by=by, how=SIGNATURE, at=str(asked["signed"]), signed=signed)
 
-    def statement(self, code: str) -> str:
-        """The text that an approver signs to approve a pending call, until the lifetime of an approval has passed."""
+    def statement(self, code: str, *, page: str | None = None) -> str:
+        """The text that an approver signs to approve a pending call, until the lifetime of an approval has passed.
+
+        `page` is the origin of the page on which a passkey signs it.
+        """
         pending, now = self.show(code), self._clock()
         if self.approvers is None:
             raise InvalidSignature("this project has no approvers")
         times = {"asked": shown_time(pending.created), "signed": shown_time(now)}
         times["expires"] = shown_time(now + self._lifetime)
-        return _statement_of(pending, self.approvers, code=pending.code, gate=pending.gate, times=times)
+        given = times if page is None else {**times, "page": page}
+        return _statement_of(pending, self.approvers, code=pending.code, gate=pending.gate, given=given)
 
     def approve_signed(self, code: str, signed: SignedStatement) -> Receipt:
         """Approve a pending call with an approver's signature of its `statement`, or raise `InvalidSignature`."""
@@ -202,10 +207,21 @@ class StoredApprovals:
         if self.approvers is None:
             raise InvalidSignature("this project has no approvers")
         by, fields = self.approvers.verify(signed)
-        times = {name: fields.get(name) for name in ("asked", "signed", "expires")}
-        if _statement_of(pending, self.approvers, code=pending.code, gate=pending.gate, times=times) != signed.text:
+        expected = _statement_of(pending, self.approvers, code=pending.code, gate=pending.gate, given=_given(fields))
+        if expected != signed.text:
             raise InvalidSignature("something else was signed")
+        if is_passkey_signature(signed.signature):
+            self._require_new_counter(read_passkey_signature(signed.signature))
         return self._settle(code, "approved", by=by, how=SIGNATURE, reason="", signed=signed)
+
+    def _require_new_counter(self, proof: PasskeySignature) -> None:
+        """Refuse a passkey that counts and has not counted on since its last signature here: it was copied."""
+        with self._database.read() as connection:
+            before = [read_passkey_signature(each.signature) for each in receipts_in(connection) if each.signature and
+                      is_passkey_signature(each.signature)]  # fmt: skip
+        last = max((each.counter for each in before if each.credential == proof.credential), default=0)
+        if max(last, proof.counter) > 0 and proof.counter <= last:
+            raise InvalidSignature("the passkey's counter did not go on, so there may be a copy of it")
 
     def ticket(self, *, continued: bool = False) -> str:
         """Ticket for one question to the client, valid in every process with this state file."""
@@ -350,7 +366,7 @@ class StoredApprovals:
 
 
 def _statement_of(
-    asked: ConsentRequest | PendingApproval, approvers: Approvers, *, code: str, gate: bool, times: JsonObject
+    asked: ConsentRequest | PendingApproval, approvers: Approvers, *, code: str, gate: bool, given: JsonObject
 ) -> str:
     """The canonical text of an approval."""
     arguments = asked.arguments
@@ -366,9 +382,14 @@ def _statement_of(
             "question": asked.question,
             "digest": asked.digest,
             "code": code,
-            **times,
+            **given,
         }
     )
+
+
+def _given(fields: JsonObject) -> JsonObject:
+    """What whoever signs adds to a statement: the times, and the page of a passkey."""
+    return {name: fields[name] for name in ("asked", "signed", "expires", "page") if name in fields}
 
 
 def _columns_of(signed: SignedStatement | None) -> tuple[str | None, str | None]:
@@ -495,8 +516,9 @@ class LazyApprovals(StoredApprovals):
             return decision
         # The user's terminal may be in any directory, so the command names the project.
         project = shlex.quote(str(self._state.path.parent.parent.resolve()))
-        sign = " --sign KEY" if self.needs_signature(request) else ""
-        return replace(decision, command=f"trysquare approve {decision.code} --project {project}{sign}")
+        if self.approvers is not None and self.needs_signature(request):
+            return replace(decision, command=self.approvers.sign_command(decision.code, project=project))
+        return replace(decision, command=f"trysquare approve {decision.code} --project {project}")
 
     def ticket(self, *, continued: bool = False) -> str:
         # Fails before the user is asked, not after they have answered.

@@ -1,4 +1,4 @@
-"""Approvers of a project: whose SSH signatures count, for what, and the receipts that travel with the project."""
+"""Approvers of a project: whose signatures count, for what, and the receipts that travel with the project."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ from typing import Final
 from trysquare.core.approvals import SignedStatement
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject, as_object
+from trysquare.store.passkeys import (
+    PASSKEYS_FILE,
+    Passkey,
+    is_passkey_signature,
+    read_passkey_signature,
+    read_passkeys,
+    verify_passkey,
+)
 from trysquare.store.signatures import InvalidSignature, read_statement, read_time, verify_signature
 
 APPROVERS_FILE: Final = ".trysquare-approvers"
@@ -71,7 +79,23 @@ class Approvers:
 
     def is_configured(self) -> bool:
         """Whether strict mode demands a signature in this project."""
-        return self.demanded or bool(self.rules) or self.file.exists()
+        return self.demanded or bool(self.rules) or self.file.exists() or self.passkeys_file.exists()
+
+    @property
+    def passkeys_file(self) -> Path:
+        """The passkeys of the approvers, beside their SSH keys."""
+        return self.file.with_name(PASSKEYS_FILE)
+
+    def sign_command(self, code: str, *, project: str = "") -> str:
+        """The command with which an approver signs the call of a code; with passkeys only, they need the page."""
+        place = f" --project {project}" if project else ""
+        if self.passkeys_file.exists() and not self.file.exists():
+            return f"trysquare console{place}"
+        return f"trysquare approve {code}{place} --sign KEY"
+
+    def passkeys(self, host: str | None) -> tuple[Passkey, ...]:
+        """The passkeys that sign on pages of a host. Raises `InvalidSignature` where their file cannot be read."""
+        return tuple(each for each in read_passkeys(self.passkeys_file) if each.host == host)
 
     def project_name(self, root: Path | None = None) -> str:
         """What a statement calls the project: its configured id, else the name of its directory."""
@@ -84,6 +108,9 @@ class Approvers:
         at = read_time(fields, "signed")
         if not read_time(fields, "asked") <= at <= read_time(fields, "expires"):
             raise InvalidSignature("it was signed when the question had expired")
+        if is_passkey_signature(signed.signature):
+            proof, known = read_passkey_signature(signed.signature), read_passkeys(self.passkeys_file)
+            return self._allowed((verify_passkey(signed.text, fields, proof, known),), fields), fields
         data = self._signers()
         key = hashlib.sha256(json.dumps([signed.text, signed.signature]).encode() + data).hexdigest()
         names = self._verified.get(key)

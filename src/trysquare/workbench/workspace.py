@@ -18,8 +18,9 @@ from trysquare.files.globs import is_under, matches
 from trysquare.files.root import DirectoryRoot, PathNotAllowed
 from trysquare.store.approvers import APPROVERS_FILE
 from trysquare.store.location import FOLDER, prepare_folder
+from trysquare.store.passkeys import PASSKEYS_FILE
 
-PROTECTED = frozenset({".git", FOLDER, APPROVERS_FILE})
+PROTECTED = frozenset({".git", FOLDER, APPROVERS_FILE, PASSKEYS_FILE})
 """Only git, Trysquare and people write these: their contents decide what is run, allowed and approved."""
 
 

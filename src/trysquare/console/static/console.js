@@ -1,4 +1,4 @@
-// Keys, clocks and focus. Everything else is done by the server and htmx.
+// Keys, clocks, focus and passkeys. Everything else is done by the server and htmx.
 "use strict";
 (() => {
   const cards = () => [...document.querySelectorAll(".question")];
@@ -59,6 +59,57 @@
     if (!count || event.detail.target.id !== "count") return;
     const plain = document.title.replace(/^\(\d+\) /, "");
     document.title = count.hidden ? plain : `(${count.lastChild.textContent.trim()}) ${plain}`;
+  });
+
+  // A passkey signs the digest of the text that the server wrote for exactly this question.
+  const why = (error) => (error && error.message) || String(error);
+
+  async function sign(button) {
+    const form = button.form, card = form.closest(".question"), said = document.getElementById("said");
+    button.disabled = true;
+    said.textContent = "";
+    try {
+      const sent = new URLSearchParams({ csrf: form.elements.csrf.value, question: form.elements.question.value });
+      const response = await fetch("/needs/statement", { method: "POST", body: sent });
+      const asked = await response.json();
+      if (asked.error) throw new Error(asked.error);
+      const shown = card.querySelector(".statement");
+      shown.textContent = asked.text;
+      shown.hidden = false;
+      const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(asked.options);
+      const answer = await navigator.credentials.get({ publicKey });
+      form.elements.statement.value = asked.text;
+      form.elements.answer.value = JSON.stringify(answer.toJSON());
+      const choice = document.createElement("input");
+      Object.assign(choice, { type: "hidden", name: "choice", value: button.dataset.sign });
+      form.append(choice);
+      form.requestSubmit();
+      choice.remove();
+    } catch (error) {
+      said.textContent = `Not signed: ${why(error)}`;
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target instanceof Element && event.target.closest("button[data-sign]");
+    if (button) sign(button);
+  });
+
+  const enroll = document.querySelector("form[data-create]");
+  if (enroll) enroll.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const wrong = enroll.querySelector(".wrong");
+    wrong.textContent = "";
+    try {
+      const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(JSON.parse(enroll.dataset.create));
+      const made = await navigator.credentials.create({ publicKey });
+      enroll.elements.credential.value = JSON.stringify(made.toJSON());
+      enroll.submit();
+    } catch (error) {
+      wrong.textContent = `Not registered: ${why(error)}`;
+    }
   });
 
   // Whoever decides with the keyboard goes on with the next question.

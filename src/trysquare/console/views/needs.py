@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from trysquare.console.decisions import Question
-from trysquare.core.errors import ToolError
+from trysquare.console.passkeys import require_host, signing_options
+from trysquare.core.approvals import SignedStatement
+from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.store.passkeys import read_answer
+from trysquare.store.signatures import InvalidSignature
 
 if TYPE_CHECKING:
     from trysquare.console.app import Visit
@@ -32,7 +36,8 @@ async def decide(visit: Visit) -> Response:
     status = 200
     for question, digest in chosen:
         try:
-            done = await decisions.decide(question, digest, choice, by=visit.session.principal, reason=reason)
+            signed, by = _signed(visit), visit.session.principal
+            done = await decisions.decide(question, digest, choice, by=by, reason=reason, signed=signed)
         except ToolError as error:
             done, status = error.message, 409
         said.append(done)
@@ -40,6 +45,33 @@ async def decide(visit: Visit) -> Response:
     if not visit.is_part and status == 200:
         return RedirectResponse("/", 303)
     return await _respond(visit, " ".join(dict.fromkeys(said)), status=status)
+
+
+async def statement(visit: Visit) -> Response:
+    """What approving a question signs, and what the browser is asked for it."""
+    page = visit.request.headers["origin"]
+    question, _, digest = visit.field("question").rpartition(" ")
+    try:
+        passkeys = visit.console.workspace.approvers.passkeys(require_host(page))
+        text = await visit.console.decisions.statement(question, digest, page)
+    except (ToolError, InvalidSignature) as error:
+        return JSONResponse({"error": str(error)}, 409)
+    if not passkeys:
+        return JSONResponse({"error": f"No approver has a passkey for {page}."}, 409)
+    return JSONResponse({"text": text, "options": signing_options(text, passkeys)})
+
+
+def _signed(visit: Visit) -> SignedStatement | None:
+    """What was signed with the form. Raises `ToolError` for what is no signature."""
+    if not visit.field("answer"):
+        return None
+    try:
+        proof = read_answer(visit.field("answer"))
+    except InvalidSignature as error:
+        raise ToolError(
+            f"Not approved: {error}.", code=ErrorCode.CONSENT_REQUIRED, instruction="Sign it once more."
+        ) from None
+    return SignedStatement(text=visit.field("statement").replace("\r\n", "\n"), signature=proof.to_text())
 
 
 async def badge(visit: Visit) -> Response:
@@ -62,8 +94,16 @@ async def _respond(visit: Visit, said: str, *, status: int = 200) -> Response:
     shown_status = 200 if visit.is_part else status
     return visit.page(
         template, part="needs", status=shown_status, questions=waiting[:SHOWN], more=max(0, len(waiting) - SHOWN),
-        alike=_alike(waiting[:SHOWN]), said=said,
+        alike=_alike(waiting[:SHOWN]), said=said, can_sign=_can_sign(visit),
     )  # fmt: skip
+
+
+def _can_sign(visit: Visit) -> bool:
+    """Whether an approver has a passkey for this page."""
+    try:
+        return bool(visit.console.workspace.approvers.passkeys(visit.request.url.hostname))
+    except InvalidSignature:
+        return False
 
 
 def _alike(questions: list[Question]) -> list[list[Question]]:
@@ -75,4 +115,5 @@ def _alike(questions: list[Question]) -> list[list[Question]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-VIEWS = (("GET", "/", show), ("POST", "/needs/decide", decide), ("GET", "/needs/badge", badge))
+VIEWS = (("GET", "/", show), ("POST", "/needs/decide", decide), ("POST", "/needs/statement", statement),
+         ("GET", "/needs/badge", badge))  # fmt: skip
