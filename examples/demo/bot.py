@@ -128,7 +128,7 @@ async def begin(server: HttpServer) -> None:
 
 
 async def answer_and_approve(server: HttpServer) -> None:
-    """Key questions are answered and saved; the close is proven by the human, and not by the agent."""
+    """Key questions are answered and saved; the close is confirmed by the human, and not by the agent."""
     stage = server.stage
     async with talking(server) as talk:
         asked = await talk.call("tool")
@@ -139,7 +139,7 @@ async def answer_and_approve(server: HttpServer) -> None:
         stage.transcript.expect(refused.get("code") == "CONSENT_REFUSED", "nothing closed while the human says no")
         talk.human.approve = True
         closed = await talk.close()
-        stage.transcript.expect(closed.get("approval") == "proven", "a close that is proven, with who and when")
+        stage.transcript.expect(closed.get("approval") == "confirmed", "a close that is confirmed, with who and when")
 
 
 async def reject_a_close(server: HttpServer) -> None:
@@ -196,4 +196,4 @@ async def finish(server: HttpServer) -> None:
         state = json.loads(await asyncio.to_thread((stage.project / "workflow_state.json").read_text, "utf-8"))
         approvals = [entry.get("approval") for entry in state["completed_actions"]]
         stage.transcript.received(f"workflow_state.json holds {len(approvals)} completed actions")
-        stage.transcript.expect(set(approvals) == {"proven"}, "two behaviors, every action proven by a human")
+        stage.transcript.expect(set(approvals) == {"confirmed"}, "two behaviors, every action confirmed by a human")

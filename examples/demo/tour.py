@@ -149,5 +149,5 @@ async def pass_a_gate(talk: Conversation) -> None:
     talk.human.approve = True
     closed = envelope_of(await talk.call("release_close_current_action", {}, lines=1))
     talk.transcript.expect(
-        closed.get("approval") == "proven", f"proven: {closed.get('approved_by')}, {closed.get('approved_how')}"
+        closed.get("approval") == "confirmed", f"confirmed: {closed.get('approved_by')}, {closed.get('approved_how')}"
     )

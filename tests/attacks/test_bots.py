@@ -214,7 +214,7 @@ async def test_a_reopened_gate_holds_what_is_behind_it_again(
     person = Person()
     async with served(project, bot=mini(tmp_path, gates=GATE), name="mini", mode=mode, person=person) as bot:
         await opened(bot)
-        assert (await bot.call("close_current_action"))["approval"] == "proven"
+        assert (await bot.call("close_current_action"))["approval"] == "confirmed"
         assert (await bot.call("tool"))["action"] == "build_knowledge"
         assert (await bot.call("shape_gather_context"))["jump"] == "reopened"
         person.agrees = False
@@ -314,7 +314,7 @@ async def test_what_was_claimed_counts_as_open_in_a_strict_run(
     async with served(project, bot=folder, name="mini", mode=mode, strict=True, person=Person()) as bot:
         assert code_of(await bot.call("close_current_action")) == "STATE_CONFLICT"
         assert (await bot.call("tool"))["action"] == "gather_context"
-        assert (await bot.call("close_current_action"))["approval"] == "proven"
+        assert (await bot.call("close_current_action"))["approval"] == "confirmed"
 
 
 # A definition that demands less asks a human before it counts for a run that was begun.
@@ -417,7 +417,7 @@ async def test_rewind_makes_no_proof(tmp_path: Path, project: Path, attack: Atta
         await opened(bot)
         await bot.call("tool", answers={"Who?": "Ada"})
         proven = await bot.call("close_current_action")
-        assert proven["approval"] == "proven"
+        assert proven["approval"] == "confirmed"
         version, entry = bot.state()["version"], bot.state()["completed_actions"][-1]
         await bot.call("shape_gather_context", answers={"Who?": "Eve"})
     told = shell("bot", "rewind", str(version), "--bot", str(folder), "--project", str(project), "--json")
@@ -431,7 +431,7 @@ async def test_rewind_makes_no_proof(tmp_path: Path, project: Path, attack: Atta
     shell("bot", "rewind", str(version), "--bot", str(folder), "--project", str(project), "--json")
     async with served(project, bot=folder, name="mini", mode=mode) as bot:
         again = bot.state()["completed_actions"][-1]
-        assert (again["approval"], again["timestamp"]) == ("proven", entry["timestamp"])
+        assert (again["approval"], again["timestamp"]) == ("confirmed", entry["timestamp"])
 
 
 @pytest.mark.parametrize("mode", VERSIONS)

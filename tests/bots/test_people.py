@@ -99,7 +99,7 @@ async def test_an_action_with_reviewers_needs_the_proof_of_one_of_them(tmp_path:
         bot(folder, gates=gates, teams={"leads": [OTHER, ME]})
         await client.call("restart_server")
         closed = await client.call("close_current_action")
-        assert (closed["approval"], closed["approved_by"]) == ("proven", ME)
+        assert (closed["approval"], closed["approved_by"]) == ("confirmed", ME)
         assert OTHER in person.asked[-1]
 
 

@@ -117,7 +117,7 @@ def test_an_approval_at_the_terminal_closes_with_proof(run: Run, bot: Path, type
     closed = run("bot", "approve", *HERE)
     assert closed.code == 0, closed.err
     assert "shape.build_knowledge is closed" in closed.out
-    assert [line["what"] for line in run("bot", "history", "--json", *HERE).json] == ["claimed", "proven"]
+    assert [line["what"] for line in run("bot", "history", "--json", *HERE).json] == ["claimed", "confirmed"]
 
 
 def test_a_refusal_at_the_terminal_closes_nothing(run: Run, bot: Path, types: Types) -> None:
@@ -134,7 +134,7 @@ def test_nothing_is_sent_back_where_no_run_has_begun(run: Run, project: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("decision", "closed"), [("approve", ["claimed", "reopened", "proven"]), ("reject", ["claimed", "reopened"])]
+    ("decision", "closed"), [("approve", ["claimed", "reopened", "confirmed"]), ("reject", ["claimed", "reopened"])]
 )
 def test_the_code_of_a_close_that_waits_is_approved_or_refused(
     run: Run, bot: Path, types: Types, decision: str, closed: list[str]

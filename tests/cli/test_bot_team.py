@@ -40,7 +40,7 @@ async def work(project: Path) -> None:
     async with served(project, bot=project / "mini", name="mini", person=Person()) as client:
         await client.call("shape_gather_context")
         closed = await client.call("close_current_action")
-        assert closed["approval"] == "proven"
+        assert closed["approval"] == "confirmed"
 
 
 def problems(run: Run, *options: str) -> list[tuple[str, str]]:

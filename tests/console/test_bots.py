@@ -86,7 +86,7 @@ async def test_a_run_is_followed_to_its_gate_which_is_closed_on_the_page(project
             await closing
             while 'data-testid="run-state">complete' not in (board := await browser.get(RUN, part=True)):
                 await changed("bots")
-        assert states(board)["validate_rules"] == "proven"
+        assert states(board)["validate_rules"] == "confirmed"
         assert waits(board) == {}
         assert "complete" in await browser.get("/bots", part=True)
 

@@ -117,7 +117,7 @@ async def test_a_bot_is_walked_to_its_end_though_its_server_is_killed(walk: Walk
             assert (checked["data"]["clean"], checked["data"]["documents"]) == (True, {output: "valid"})
             ended = await call(client, f"{name}_close_current_action", expected_action="validate_rules")
             assert ended["workflow_complete"] is True
-            assert ended["approval"] == ("proven" if walk.template == "release" else "claimed")
+            assert ended["approval"] == ("confirmed" if walk.template == "release" else "claimed")
             assert len(person.asked) == (1 if walk.template == "release" else 0)
 
 

@@ -63,7 +63,7 @@ async def test_proof_that_any_action_of_a_chain_needs_is_needed_for_its_close(
         person.agrees = True
         closed = await bot.follow(delivered)
         assert closed["closed_together"] == ["gather_context", "build_knowledge"]
-        assert (closed["completed_action"], closed["approval"]) == ("validate_rules", "proven")
+        assert (closed["completed_action"], closed["approval"]) == ("validate_rules", "confirmed")
     assert len(person.asked) == 2
 
 

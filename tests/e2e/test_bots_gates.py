@@ -213,7 +213,7 @@ async def test_in_strict_mode_only_a_person_closes(project: Path, mode: str) -> 
         assert bot.completed() == []
         person.agrees = True
         closed = await bot.call("close_current_action")
-        assert (closed["approval"], closed["completed_action"]) == ("proven", "gather_context")
+        assert (closed["approval"], closed["completed_action"]) == ("confirmed", "gather_context")
         assert closed["approved_by"]
         assert closed["approved_how"] in ("elicitation", "input_required")
         assert "docs/stories/clarification.json" in person.asked[-1]
@@ -229,7 +229,7 @@ async def test_a_client_that_cannot_ask_gets_a_code_that_only_the_terminal_takes
         assert (again["error"]["code"], bot.completed()) == ("CONSENT_REQUIRED", [])
         _approve(project, code)
         closed = await bot.call("close_current_action")
-        assert (closed["approval"], closed["approved_by"], closed["approved_how"]) == ("proven", "Ada", "cli")
+        assert (closed["approval"], closed["approved_by"], closed["approved_how"]) == ("confirmed", "Ada", "cli")
 
 
 async def test_an_approval_counts_only_for_the_files_that_the_person_saw(project: Path) -> None:

@@ -54,7 +54,9 @@ class Depths:
         return kind == "fork" or kind in _FROM_FILES or row.get("preset") == name
 
     def _takes_proof(self, definition: BotDefinition, state: RunState) -> bool:
-        taken = frozenset() if state.depth is None else state.depth.left_out | state.depth.waived
+        if state.depth is None:
+            return False
+        taken = state.depth.left_out | state.depth.waived
         return any(each in taken and gate.proof for each, gate in definition.gates.items())
 
     def _was_agreed(self, run: str) -> bool:

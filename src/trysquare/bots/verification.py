@@ -153,7 +153,7 @@ def _run(site: _Site, name: str, state: RunState) -> Iterator[Problem]:
     gates = Gates.of(definition, state)
     yield from _passed(site, name, state, gates)
     for position, entry in state.latest.items():
-        if entry.is_proven and site.bot.plan.contains(position):
+        if entry.is_approved and site.bot.plan.contains(position):
             yield from _receipt(site, definition, name, entry, signed=site.signs(state))
     if site.demand.complete:
         left = machine.open_actions(site.bot.plan, state, gates.is_defined)
@@ -176,7 +176,7 @@ def _rules(definition: BotDefinition, behavior: str, root: Path, run: str) -> It
 def _signatures(site: _Site, name: str, state: RunState) -> Iterator[Problem]:
     """Completions that count as proven, and that no approver signed."""
     for position, entry in state.latest.items():
-        if not entry.is_proven or site.receipts is None or not site.bot.plan.contains(position):
+        if not entry.is_approved or site.receipts is None or not site.bot.plan.contains(position):
             continue
         try:
             site.receipts.proven(name, entry)

@@ -193,8 +193,8 @@ def _rewind(arguments: argparse.Namespace) -> None:
 
 
 def _open_again(then: RunState, now: RunState) -> list[str]:
-    """What was proven at a version and is not any more, because its files changed since."""
-    return [str(each) for each, entry in then.latest.items() if entry.is_proven and not now.is_completed(each)]
+    """What was approved at a version and is not any more, because its files changed since."""
+    return [str(each) for each, entry in then.latest.items() if entry.is_approved and not now.is_completed(each)]
 
 
 def _fork(arguments: argparse.Namespace) -> None:

@@ -200,7 +200,7 @@ def _state_of(plan: Plan, state: RunState, position: Position, gates: Gates) -> 
         return "skipped" if plan.policy(position) == "skip" else "open"
     if last.kind == "reopened":
         return "reopened"
-    return "not proven" if is_open(state, position, gates.is_defined) else last.approval
+    return "not approved" if is_open(state, position, gates.is_defined) else last.approval
 
 
 def _gates_of(state: RunState, position: Position, gates: Gates) -> tuple[str, ...]:

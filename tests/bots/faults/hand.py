@@ -31,7 +31,7 @@ SEEDS: Mapping[str, Document] = {
         "current_behavior": "mini.code",
         "current_action": "mini.code.gather_context",
         "timestamp": AT,
-        "completed_actions": [_done("mini.shape.gather_context", approval="proven", version=3)],
+        "completed_actions": [_done("mini.shape.gather_context", approval="confirmed", version=3)],
         "version": 3,
     },
 }
@@ -184,7 +184,9 @@ def _edited(law: Law, document: Document, run: str, way: str, pick: int) -> byte
     part: Document = document if run == "main" else runs.setdefault(run, {"completed_actions": []})
     changes: Mapping[str, Callable[[], object]] = {
         "pointer": lambda: (part.update(current_action=path), part.pop("workflow_complete", None)),
-        "done": lambda: part["completed_actions"].append(_done(path, approval=("claimed", "proven")[pick % 2])),
+        "done": lambda: part["completed_actions"].append(
+            _done(path, approval=("claimed", "confirmed", "proven")[pick % 3])
+        ),
         "drop": lambda: (
             part["completed_actions"] and part["completed_actions"].pop(pick % len(part["completed_actions"]))
         ),

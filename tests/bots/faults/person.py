@@ -53,7 +53,7 @@ class Person:
             if law.proof & {line.path for line in added}:
                 path = f"{law.bot}.{before.stand.current}"
                 self._use({**run, "action": path, "version": before.version})
-                assert added[-1].approval == ("skipped" if event.kind == "skip" else "proven")
+                assert added[-1].approval == ("skipped" if event.kind == "skip" else "confirmed")
         elif event.kind == "open":
             self._check_opened(law, before, added)
 
@@ -61,7 +61,7 @@ class Person:
         for line in added:
             if line.is_done and line.path in law.proof:
                 self._use({"run": before.run, "project": str(self._site.project)})
-                assert line.approval == "proven"
+                assert line.approval == "confirmed"
             elif not line.is_done and not law.reopens_alone:
                 self._use({"run": before.run, "open": f"{law.bot}.{line.path}", "version": before.version})
 

@@ -33,6 +33,7 @@ from tests.support import size
 from trysquare import ErrorCode, ToolError
 from trysquare.bots.workflow.conflicts import passed_gate, without_delivery
 from trysquare.bots.workflow.machine import (
+    APPROVED,
     Entry,
     Position,
     RunState,
@@ -84,7 +85,7 @@ def steps(move: str) -> Step:
 
 def closing_step(state: RunState) -> Change:
     """A close; where proof is asked for, a person was there and gave it, as the tool makes sure."""
-    return close_change(state, "completed", "proven" if needs_proof(state.current) else "claimed")
+    return close_change(state, "completed", "confirmed" if needs_proof(state.current) else "claimed")
 
 
 def needs_proof(position: Position) -> bool:
@@ -99,7 +100,7 @@ def begun(books: Runs) -> Runs:
 
 def claimed(entry: Entry) -> Entry:
     """A line that came from a file proves nothing."""
-    return replace(entry, approval="claimed") if entry.approval == "proven" else entry
+    return replace(entry, approval="claimed") if entry.approval in APPROVED else entry
 
 
 def untimed(entry: Entry) -> Entry:
@@ -158,7 +159,7 @@ class Workflow(RuleBasedStateMachine):
         self.touched = f"pointer {path}"
 
     @precondition(file_there)
-    @rule(path=st.sampled_from(PATHS), approval=st.sampled_from(["claimed", "proven"]))
+    @rule(path=st.sampled_from(PATHS), approval=st.sampled_from(["claimed", "confirmed", "proven"]))
     def edit_completed(self, path: str, approval: str) -> None:
         self.settled()
         line = {"action_state": f"{BOT}.{path}", "timestamp": AT, "approval": approval}
@@ -258,7 +259,7 @@ class Workflow(RuleBasedStateMachine):
         if now.state.version != book.state.version:
             # What was proven comes back only where its files are shown to be the same, and nothing gets behind it.
             done = {p for p in then.latest if then.is_completed(p)}
-            loose = {p for p in done if then.latest[p].is_proven and not book.state.is_completed(p)}
+            loose = {p for p in done if then.latest[p].is_approved and not book.state.is_completed(p)}
             assert {p for p in now.state.latest if now.state.is_completed(p)} == done - loose
             gate = next(open_gates(PLAN, now.state, needs_proof), None)
             behind = gate is not None and (then.finished or PLAN.comes_before(gate, then.current))
@@ -386,7 +387,7 @@ class Workflow(RuleBasedStateMachine):
         for body in map(json.loads, self.rows.values()):
             position = Position(behavior=body["behavior"], action=body["action"])
             is_closed = body.get("kind", "completed") == "completed"
-            assert not (is_closed and needs_proof(position)) or body.get("approval") == "proven"
+            assert not (is_closed and needs_proof(position)) or body.get("approval") == "confirmed"
 
     @invariant()
     def the_file_is_never_half_of_one(self) -> None:

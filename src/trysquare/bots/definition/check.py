@@ -235,7 +235,7 @@ def _closing(plan: Plan, state: RunState, chain: tuple[Position, ...], proof: fr
     after = state
     for position in chain:
         after = machine.close(
-            plan, replace(after, current=position), at=_NEVER, approval="proven" if approved else "claimed"
+            plan, replace(after, current=position), at=_NEVER, approval="confirmed" if approved else "claimed"
         ).state
     return _Move(f"{approved}{' with '.join(_name(plan, each) for each in chain)} is closed", after)
 

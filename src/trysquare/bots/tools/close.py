@@ -367,7 +367,7 @@ def _steps(
 
 
 def _approval(call: BotCall, agreement: ConsentGrant | None) -> Approval:
-    return "skipped" if call.parameters.skip else "claimed" if agreement is None else "proven"
+    return "skipped" if call.parameters.skip else call.approval(agreement)
 
 
 def _more_fields(

@@ -241,7 +241,7 @@ def _files(call: BotCall, position: Position) -> dict[str, str]:
 def _approval(call: BotCall, view: OpenView, agreement: ConsentGrant | None, position: Position) -> Approval | None:
     """The approval of an opened action that is completed at once; None where it is not."""
     if position.action == INITIALIZE and view.location.new and view.location.confirmed:
-        return "claimed" if agreement is None else "proven"
+        return call.approval(agreement)
     gates = call.gates(view.state)
     # A directory that was confirmed before is not asked for again, unless a human has to prove every step.
     resumed = position.action == INITIALIZE and not gates.needs_proof(position)

@@ -129,6 +129,12 @@ class BotCall:
             return self.principal, None
         return agreement.by or self.principal, agreement.how or "asked"
 
+    def approval(self, agreement: ConsentGrant | None) -> Approval:
+        """What an agreement makes of a completion: only a signature proves it."""
+        if agreement is None:
+            return "claimed"
+        return "confirmed" if agreement.signed is None else "proven"
+
     async def ask(
         self, question: str, binding: JsonObject, context: CallContext, *, strict: bool, gate: bool = False
     ) -> ConsentGrant:

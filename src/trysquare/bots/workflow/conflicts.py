@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from trysquare.bots.workflow import machine
-from trysquare.bots.workflow.machine import INITIALIZE, Depth, Entry, NeedsProof, Plan, Position, RunState
+from trysquare.bots.workflow.machine import APPROVED, INITIALIZE, Depth, Entry, NeedsProof, Plan, Position, RunState
 from trysquare.bots.workflow.state_file import MAIN, Imported, UnreadableState, is_export, parse_state
 from trysquare.bots.workflow.sync import NAME, StateFileSync, StateFileVersion, text_of
 from trysquare.bots.workflow.transaction import (
@@ -89,7 +89,7 @@ class EditGates:
             entry = state.latest.get(position)
             if position.action == INITIALIZE and not self.needs_proof(position):
                 return True
-            return entry is not None and entry.is_proven and receipts.evidence(run, entry) is not None
+            return entry is not None and entry.is_approved and receipts.evidence(run, entry) is not None
 
         return lambda position: needs_proof(position) and not is_closed(position)
 
@@ -488,4 +488,4 @@ def _newest(state: RunState, history: Sequence[Entry]) -> int:
 
 def _as_claimed(entry: Entry) -> Entry:
     """A line that came from a file, which proves nothing."""
-    return replace(entry, approval="claimed") if entry.approval == "proven" else entry
+    return replace(entry, approval="claimed") if entry.approval in APPROVED else entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -140,8 +140,10 @@ class Plan:
 NeedsProof: TypeAlias = Callable[[Position], bool]
 """Whether only a human can close an action."""
 
-Approval: TypeAlias = Literal["claimed", "proven", "auto", "combined", "skipped"]
-"""How a completion came about: claimed by a call, proven by a human, automatic, with the next action, or skipped."""
+Approval: TypeAlias = Literal["claimed", "confirmed", "proven", "auto", "combined", "skipped"]
+"""How a completion came about: claimed by a call, confirmed by a human, proven by the signature of one, automatic, with
+the next action, or skipped."""
+APPROVED: Final = frozenset[Approval]({"confirmed", "proven"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -164,9 +166,9 @@ class Entry:
     """Digests of the approved files, by the paths of the bot's definition."""
 
     @property
-    def is_proven(self) -> bool:
+    def is_approved(self) -> bool:
         """Whether a human approved this completion."""
-        return self.kind == "completed" and (self.approval == "proven" or self.how is not None)
+        return self.kind == "completed" and (self.approval in APPROVED or self.how is not None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -231,7 +233,7 @@ def is_open(state: RunState, position: Position, needs_proof: NeedsProof) -> boo
     """Whether an action is still to be done; one that needs proof is open until a human proved it."""
     if not state.is_completed(position):
         return True
-    return is_gate(state, position, needs_proof) and not state.latest[position].is_proven
+    return is_gate(state, position, needs_proof) and not state.latest[position].is_approved
 
 
 def is_gate(state: RunState, position: Position, needs_proof: NeedsProof) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from trysquare.bots.workflow.machine import (
     Approval,
@@ -45,7 +45,7 @@ _FIELDS = frozenset(
         "rejections",
     ]
 )
-_APPROVALS = frozenset({"claimed", "proven", "auto", "combined", "skipped"})
+_APPROVALS = frozenset(get_args(Approval))
 
 
 class UnreadableState(Exception):

@@ -11,7 +11,17 @@ from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, Strict, TypeAdapter, ValidationError
 
 from trysquare.bots.workflow import machine
-from trysquare.bots.workflow.machine import Approval, Depth, Entry, NeedsProof, Plan, Position, RunState, StateConflict
+from trysquare.bots.workflow.machine import (
+    APPROVED,
+    Approval,
+    Depth,
+    Entry,
+    NeedsProof,
+    Plan,
+    Position,
+    RunState,
+    StateConflict,
+)
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject
@@ -229,7 +239,7 @@ class Signatures:
         if receipts is None:
             return state
         latest = {
-            position: entry if not entry.is_proven else receipts.evidence(run, entry) or as_unproven(entry)
+            position: entry if not entry.is_approved else receipts.evidence(run, entry) or as_unproven(entry)
             for position, entry in state.latest.items()
         }
         return replace(agreed(receipts, run, state), latest=latest)
@@ -248,7 +258,7 @@ UNSIGNED = Signatures()
 
 def as_unproven(entry: Entry) -> Entry:
     """A completion that nothing proves."""
-    approval = "claimed" if entry.approval == "proven" else entry.approval
+    approval = "claimed" if entry.approval in APPROVED else entry.approval
     return replace(entry, approval=approval, how=None, files=None)
 
 
@@ -430,7 +440,7 @@ class RunTransaction:
         return self._reopen_invalid_proofs(to, state, stamp, proofs)
 
     def _reopen_invalid_proofs(self, run: str, state: RunState, stamp: Stamp, proofs: Proofs) -> RunState:
-        invalid = [entry for entry in state.latest.values() if entry.is_proven and not proofs.hold(state, entry)]
+        invalid = [entry for entry in state.latest.values() if entry.is_approved and not proofs.hold(state, entry)]
         if not invalid:
             return state
         version = state.version + 1
@@ -576,7 +586,7 @@ def _marks(
         if restored is None or not then.is_completed(position):
             mark = Entry(position=position, at=stamp.at, version=version, by=stamp.principal, reason=reason)
             marks.append(replace(mark, kind="reopened"))
-        elif restored.is_proven and not proofs.hold(now, restored):
+        elif restored.is_approved and not proofs.hold(now, restored):
             invalid.append(position)
         else:
             marks.append(replace(restored, version=version))

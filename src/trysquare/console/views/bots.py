@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 SHOWN = 100
 """Runs of one bot on the first page, those that changed last first."""
 TONES = {
-    "claimed": "good", "proven": "good", "auto": "good", "combined": "good", "not proven": "warn", "reopened": "warn",
-    "complete": "good",
+    "claimed": "good", "confirmed": "good", "proven": "good", "auto": "good", "combined": "good",
+    "not approved": "warn", "reopened": "warn", "complete": "good",
 }  # fmt: skip
 
 # `boards` is imported where a bot is served: the bots' own modules load for about a second.
