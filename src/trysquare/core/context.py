@@ -329,6 +329,13 @@ class CallContext:
         return getattr(self.caller, "client_capabilities", _NONE)
 
     @property
+    def shows_apps(self) -> bool:
+        """Whether the client shows the pages of tools (MCP Apps). What a tool returns is text for those that do not."""
+        from trysquare.core.apps import shows_apps
+
+        return shows_apps(self.client_capabilities)
+
+    @property
     def protocol_version(self) -> str | None:
         """The protocol version of the request; None where the call is not one of MCP."""
         return getattr(self.caller, "protocol_version", None)

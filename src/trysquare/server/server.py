@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw
 
+from trysquare.core.apps import UI_EXTENSION, has_page
 from trysquare.core.call import guard_crash
 from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
@@ -235,11 +236,15 @@ class McpServer:
     async def _discover(self, request: Request) -> JsonObject:
         introduction = await self._introduction({"supportedVersions": list(STATELESS_VERSIONS)})
         if self.options.skills:
-            introduction["capabilities"] = {**SERVER_CAPABILITIES, "extensions": {SKILLS_EXTENSION: {}}}
+            capabilities = introduction["capabilities"]
+            extensions = {**capabilities.get("extensions", {}), SKILLS_EXTENSION: {}}
+            introduction["capabilities"] = {**capabilities, "extensions": extensions}
         return introduction
 
     async def _introduction(self, head: JsonObject) -> JsonObject:
         introduction: JsonObject = {**head, "capabilities": SERVER_CAPABILITIES}
+        if any(has_page(tool.metadata) for tool in self._toolset.tools()):
+            introduction["capabilities"] = {**SERVER_CAPABILITIES, "extensions": {UI_EXTENSION: {}}}
         introduce = self.options.introduce
         stands = None if introduce is None else await run_in_thread(introduce)
         if texts := [text for text in (self._instructions, stands) if text]:
