@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "AppPage", "Argument", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent",
-    "DeclarationError", "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example",
-    "ExtMcpToolDecorator", "File", "Icon", "Image", "McpRequest", "Middleware", "Principal", "Proceed", "Prompt",
-    "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink",
+    "Answer", "AppPage", "Argument", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError",
+    "Consent", "DeclarationError", "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode",
+    "Example", "ExtMcpToolDecorator", "File", "Icon", "Image", "McpRequest", "Middleware", "Principal", "Proceed",
+    "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink",
     "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata",
     "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "transform_tool",
     "wait_for",

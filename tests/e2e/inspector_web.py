@@ -81,7 +81,6 @@ async def _address(process: asyncio.subprocess.Process) -> str:
     printed = ""
     async for line in process.stdout:
         printed += line.decode()
-        if found := re.search(r"http://\S+", line.decode()):
-            if "github.com" not in found[0]:
-                return found[0]
+        if (found := re.search(r"http://\S+", line.decode())) and "github.com" not in found[0]:
+            return found[0]
     raise AssertionError(f"Inspector ended: {printed}")

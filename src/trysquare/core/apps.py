@@ -14,14 +14,12 @@ from trysquare.core.content import ResourceContents
 from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError, ToolError
 from trysquare.core.hints import location_of
-from trysquare.core.json import JsonObject, as_object
-from trysquare.core.metadata import ToolMetadata
+from trysquare.core.json import JsonObject
+from trysquare.core.metadata import APP_MIME_TYPE, ToolMetadata
 from trysquare.core.resources import ListedExtras, Resource
 from trysquare.core.text import closest_names
 from trysquare.core.tool import Tool
 
-UI_EXTENSION: Final = "io.modelcontextprotocol/ui"
-MIME_TYPE: Final = "text/html;profile=mcp-app"
 SCHEME: Final = "ui://"
 META_KEY: Final = "ui"
 """The key of `_meta` that links a tool to its page, and says what a page needs."""
@@ -138,7 +136,7 @@ class AppPage:
 
 
 def _own(name: str, settings: Mapping[str, Any], *, border: bool) -> AppPage:
-    """A page of ours: one file without anything from elsewhere."""
+    """One of the pages that come with Trysquare: a single file, with nothing from elsewhere."""
     html = _part("page.html").replace("/* style */", _part("style.css")).replace("<main></main>", _part(f"{name}.html"))
     html = html.replace("/* script */", f"{_part('result.js')}\n{_part(f'{name}.js')}")
     return AppPage(html, settings=settings, border=border)
@@ -211,11 +209,11 @@ def html_resource(
 
     async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
         shown = {META_KEY: meta} if meta else None
-        return (ResourceContents(uri=uri, mime_type=MIME_TYPE, text=page.html(about), meta=shown),)
+        return (ResourceContents(uri=uri, mime_type=APP_MIME_TYPE, text=page.html(about), meta=shown),)
 
     extra = ListedExtras(meta={META_KEY: meta} if meta else {})
     return Resource(
-        uri=address, name=name, title=title, description=description, read=read, mime_type=MIME_TYPE, extra=extra
+        uri=address, name=name, title=title, description=description, read=read, mime_type=APP_MIME_TYPE, extra=extra
     )
 
 
@@ -231,10 +229,3 @@ def approval_resource() -> Resource:
 def has_page(metadata: ToolMetadata) -> bool:
     """Whether clients may show a page for a tool: one of its own, or that of calls which need consent."""
     return metadata.consent is not None or META_KEY in metadata.meta
-
-
-def shows_apps(capabilities: Mapping[str, Any]) -> bool:
-    """Whether a client with these capabilities shows pages."""
-    declared = as_object(as_object(capabilities.get("extensions")).get(UI_EXTENSION))
-    kinds = declared.get("mimeTypes")
-    return isinstance(kinds, list) and MIME_TYPE in kinds
