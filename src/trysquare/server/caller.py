@@ -100,8 +100,6 @@ class Request:
         headers: Sequence[tuple[bytes, bytes]] = (),
         is_remote: bool = False,
     ) -> None:
-        self.is_remote = is_remote
-        """Whether it came over a network: the paths of this machine are left out of errors then."""
         self.headers = headers
         """Those of the HTTP request, as ASGI has them."""
         self.id = request_id
@@ -114,6 +112,8 @@ class Request:
         self.profiles = profiles
         self.is_authenticated = is_authenticated
         """Whether the principal is that of a token."""
+        self.is_remote = is_remote
+        """Whether it came over a network: the paths of this machine are left out of errors then."""
 
     @property
     def is_stateless(self) -> bool:
