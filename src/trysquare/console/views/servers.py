@@ -57,6 +57,8 @@ class ServerRow:
             return "broken"
         if self.status is None:
             return "unknown"
+        if self.status.lost and self.status.state == "asleep":
+            return "ended"
         return "failing" if self.status.failures else self.status.state
 
 
