@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -178,13 +178,14 @@ class Showcase:
         self.calls.append(asyncio.create_task(call))
 
 
-def write_project(project: Path) -> None:
-    """The files of the project."""
+def write_project(project: Path, command: Sequence[str] = ()) -> None:
+    """The files of the project; `command` starts the server behind the gateway."""
     (project / "shop.py").write_text(SHOP, encoding="utf-8")
     (project / "test_shop.py").write_text(TESTS, encoding="utf-8")
     write_calendar(project)
-    python = {"command": sys.executable, "args": ["-m", "trysquare", "serve", str(project / "calendar_server.py")]}
-    entries = {"calendar": python, "tracker": {"command": "tracker-mcp", "args": ["--project", "SHOP"]}}
+    program, *words = command or (sys.executable, "-m", "trysquare", "serve", str(project / "calendar_server.py"))
+    tracker = {"command": "tracker-mcp", "args": ["--project", "SHOP"]}
+    entries = {"calendar": {"command": program, "args": words}, "tracker": tracker}
     (project / "mcp.json").write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
     write_new_bot(project / "release", "release", "release")
 
@@ -195,9 +196,9 @@ def write_calendar(project: Path, more: str = "") -> None:
 
 
 @asynccontextmanager
-async def showcase(project: Path) -> AsyncGenerator[Showcase]:
+async def showcase(project: Path, *, command: Sequence[str] = ()) -> AsyncGenerator[Showcase]:
     """The project, served until the block ends. Nothing waits in it but the question of its job."""
-    write_project(project)
+    write_project(project, command)
     prepare_folder(project / ".trysquare")
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(open_engine(jobs_file(project / ".trysquare"), {"tidy": tidy}))
@@ -223,10 +224,10 @@ async def use_servers(shown: Showcase) -> None:
     await execute(shown.client, "book", {"day": "2026-05-04", "time": "09:30", "title": "Stocktaking"})
 
 
-async def execute(client: Client, tool: str, inputs: JsonObject) -> None:
+async def execute(client: Client, tool: str, inputs: JsonObject, *, server: str = "calendar") -> None:
     """Call a tool behind the gateway."""
     given = {"action": "execute", "tool_name": tool, "tool_inputs": inputs}
-    await client.call_tool("mcp_calendar", given, raise_on_error=False)
+    await client.call_tool(f"mcp_{server}", given, raise_on_error=False)
 
 
 async def work_with_bot(shown: Showcase, project: Path) -> None:

@@ -122,6 +122,7 @@ async def test_a_reason_is_written_on_while_other_questions_come(project: Path, 
         await window.press("Enter")
         with pytest.raises(ToolError, match="not today"):
             await refusing
+        await window.until("document.querySelectorAll('[data-testid=question]').length === 1")
         await window.press("a", "Enter")
         assert (await other).data == "2.0 EUR are paid back for order 2."
 

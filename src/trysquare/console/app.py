@@ -228,7 +228,8 @@ def _to_sign_in(request: Request) -> Response:
 
 
 def _sources(workspace: Workspace) -> list[QuestionSource]:
-    sources: list[QuestionSource] = [ConsentQuestions(workspace.approvals), JobQuestions(workspace.jobs)]
+    calls = ConsentQuestions(workspace.approvals, lambda: workspace.bots)
+    sources: list[QuestionSource] = [calls, JobQuestions(workspace.jobs)]
     if workspace.gateway is not None:
         servers, pins, opened = workspace.gateway, workspace.launch_pins, workspace.opened
         sources += [HeldServers(servers, pins, opened), HeldDefinitions(servers, pins, opened)]

@@ -252,4 +252,4 @@ class ServerStatus:
     noise: int = 0
     """Lines received that were not messages."""
     lost: str = ""
-    """Why its last connection ended by itself; empty once another one is open."""
+    """Why its last connection ended by itself or could not be opened; empty once another one is open."""

@@ -112,6 +112,14 @@
     }
   });
 
+  // On a phone the parts are wider than the screen, and a result is below its form.
+  const current = document.querySelector("nav [aria-current]");
+  if (current) current.scrollIntoView({ block: "nearest", inline: "center" });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const result = event.detail.target;
+    if (result && result.id === "result" && result.getBoundingClientRect().top > innerHeight) result.scrollIntoView();
+  });
+
   // Whoever decides or writes with the keyboard goes on where they were, or with the next question, as the list changes.
   let active = null, place = 0;
   const isNeeds = (event) => event.detail.target && event.detail.target.id === "needs";

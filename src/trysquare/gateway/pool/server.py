@@ -307,6 +307,7 @@ class ManagedServer:
             session = await self._connect(client)
         except _StartFailed as failed:
             self._breaker.record_failure(asyncio.get_running_loop().time(), str(failed))
+            self._lost, self._last_words = failed.disconnect.reason, failed.stderr_tail
             raise failures.not_sent(self.config.name, failed.disconnect, stderr_tail=failed.stderr_tail) from None
         self._breaker.record_success()
         self.version, self.server_info = session.server_info.version, session.server_info
