@@ -22,6 +22,7 @@ from tests.console.showcase import (
     use_servers,
     work_with_bot,
     workshop,
+    write_project,
 )
 from trysquare import ToolError
 from trysquare.store import StoredApprovals
@@ -234,8 +235,9 @@ async def test_a_job_is_followed_live_and_its_question_answered(project: Path, c
 
 
 async def test_a_failing_test_is_explained(project: Path, chromium: Chromium) -> None:
-    async with showcase(project) as shown, chromium.window() as window:
-        await shown.site.enter(window, "/failures")
+    write_project(project)
+    async with serving(project) as site, chromium.window() as window:
+        await site.enter(window, "/failures")
         await window.fill("target", FAILING)
         await window.click("explain")
         await window.do(["getByTestId", "suspects"], ["first"], ["waitFor", {"timeout": 120_000}])
