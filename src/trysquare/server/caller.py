@@ -297,7 +297,7 @@ class McpCaller:
         return self.request_context.is_remote
 
     def visible(self, data: Any) -> Any:
-        """Texts of ours, such as log messages, as this caller may read them."""
+        """Log messages and questions as this caller may read them."""
         return value_without_host_paths(data, _sent(self.request_context)) if self.is_remote else data
 
     @property
