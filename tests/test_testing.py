@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from typing import Annotated
+
 import pytest
 from pydantic import BaseModel
 
-from trysquare import Answer, CallContext, Consent, Declarations, ErrorCode, tool
-from trysquare.core.errors import NobodyToAsk
-from trysquare.testing import Progress, ScriptedCaller, accept, approve, call, cancel, decline, make_context
+from trysquare import Answer, CallContext, Client, Consent, Declarations, Depends, ErrorCode, Tools, tool
+from trysquare.core.errors import DeclarationError, NobodyToAsk
+from trysquare.testing import Progress, ScriptedCaller, accept, approve, call, cancel, decline, make_context, override
 
 tools = Declarations()
 
@@ -89,3 +92,90 @@ def test_contexts_do_not_share_handles() -> None:
     first, second = make_context(), make_context(principal="ada", scopes=["bots"], meta={"a": 1})
     assert first.handles is not second.handles
     assert (second.principal.subject, second.principal.scopes, second.meta) == ("ada", frozenset({"bots"}), {"a": 1})
+
+
+class Database:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+opened: list[str] = []
+stocked = Tools()
+
+
+@stocked.lifespan
+async def open_database() -> AsyncGenerator[Database]:
+    opened.append("open")
+    yield Database("real")
+    opened.append("close")
+
+
+def current_user() -> str:
+    return "nobody"
+
+
+def greeting(user: Annotated[str, Depends(current_user)], database: Database) -> str:
+    return f"{user} of {database.name}"
+
+
+@stocked.tool
+def show(database: Database, greeted: Annotated[str, Depends(greeting)]) -> str:
+    return f"{database.name}, {greeted}"
+
+
+@pytest.fixture
+def was_opened() -> list[str]:
+    opened.clear()
+    return opened
+
+
+async def test_values_stand_for_dependencies_at_any_depth_and_for_lifespans(was_opened: list[str]) -> None:
+    with override(stocked, {open_database: Database("fake"), current_user: "ada"}):
+        assert (await call(stocked, "show")).value == "fake, ada of fake"
+        with override(stocked, {current_user: "eve"}):
+            assert (await call(stocked, "show")).value == "fake, eve of fake"
+        assert (await call(stocked, "show")).value == "fake, ada of fake"
+    assert was_opened == []
+    assert (await call(stocked, "show")).value == "real, nobody of real"
+    assert was_opened == ["open", "close"]
+
+
+async def test_another_function_may_run_in_their_place(was_opened: list[str]) -> None:
+    async def other() -> AsyncGenerator[Database]:
+        was_opened.append("other")
+        yield Database("other")
+        was_opened.append("end of other")
+
+    def user(database: Database) -> str:
+        return database.name.upper()
+
+    with override(stocked, {open_database: Depends(other), current_user: Depends(user)}):
+        assert (await call(stocked, "show")).value == "other, OTHER of other"
+    assert was_opened == ["other", "end of other"]
+
+
+async def test_overrides_reach_tools_that_are_mounted_and_those_that_clients_call(was_opened: list[str]) -> None:
+    outer = Tools()
+    outer.mount(stocked, "stock")
+    with override(outer, {open_database: Database("fake"), current_user: "ada"}):
+        async with Client(outer) as client:
+            assert (await client.call_tool("stock_show")).text == "fake, ada of fake"
+    assert was_opened == []
+
+
+async def test_an_override_of_an_open_lifespan_counts_too(was_opened: list[str]) -> None:
+    async with stocked.open() as toolset:
+        with override(toolset, {open_database: Database("fake")}):
+            assert (await call(toolset, "show")).value == "fake, nobody of fake"
+        assert (await call(toolset, "show")).value == "real, nobody of real"
+
+
+def test_a_function_that_nothing_depends_on_is_refused() -> None:
+    def unknown() -> None: ...
+
+    with pytest.raises(DeclarationError, match="current_user"), override(stocked, {unknown: 1}):
+        pass
+    with pytest.raises(DeclarationError, match="Nothing fills in"), override(stocked, {current_user: Depends(len)}):
+        pass
+    with pytest.raises(DeclarationError), override(stocked, {"current_user": 1}):  # pyright: ignore[reportArgumentType]
+        pass

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 _TOOLS, _VERSIONS = "trysquare_tools", "trysquare_versions"
 _CLIENT: pytest.StashKey[Client] = pytest.StashKey()
 _PERSON: pytest.StashKey[Person] = pytest.StashKey()
-_MARKER = "trysquare(tools, version=...): the tools of the `client` fixture, as a source or an object, and its protocol"
+_MARKER = (
+    "trysquare(tools, version=..., overrides=...): the tools of the `client` fixture, as a source or an object, its "
+    "protocol, and the values that stand for their dependencies"
+)
 _NO_TOOLS = (
     "Which tools does `client` serve? Set `trysquare_tools` in pytest's configuration, such as `server.py`, mark the "
     'test with @pytest.mark.trysquare("server.py"), or define a fixture `trysquare_tools` that returns them.'
@@ -89,13 +92,21 @@ def trysquare_person(request: pytest.FixtureRequest) -> Person:
 @pytest.fixture
 def trysquare_client(
     request: pytest.FixtureRequest, trysquare_tools: Any, trysquare_person: Person, trysquare_version: str | None
-) -> Client:
+) -> Generator[Client]:
     """A client of the tools in memory, with every middleware and consent."""
     from trysquare.client import Client
+    from trysquare.testing import override
 
     client = Client(trysquare_tools, elicitation_handler=trysquare_person, protocol_version=trysquare_version)
     request.node.stash[_CLIENT] = client
-    return client
+    # The nearest marker wins for each function.
+    markers = reversed(list(request.node.iter_markers("trysquare")))
+    overrides = {name: value for each in markers for name, value in each.kwargs.get("overrides", {}).items()}
+    if not overrides:
+        yield client
+        return
+    with override(trysquare_tools, overrides):
+        yield client
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -17,7 +17,8 @@ assert caller.questions[1].message == "Which colour?"
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,10 +38,11 @@ from trysquare.core.context import (
     Visit,
 )
 from trysquare.core.declarations import Tools
-from trysquare.core.errors import NobodyToAsk
+from trysquare.core.errors import DeclarationError, NobodyToAsk
+from trysquare.core.hints import function_name
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool
-from trysquare.core.toolset import StaticToolset, Toolset, open_lifespans
+from trysquare.core.toolset import StaticToolset, Toolset, lifespans_of, open_lifespans
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -198,6 +200,36 @@ def make_context(
         meta=meta or {},
         direct=None if tools is None else direct_calls(as_toolset(tools)),
         approvals=approvals,
+    )
+
+
+@contextmanager
+def override(tools: Toolset | Tools | Tool, replacements: Mapping[Callable[..., Any], Any]) -> Generator[None]:
+    """Put values in the place of what `Depends(function)` or a lifespan gives, for as long as the block runs.
+
+    with override(tools, {open_db: FakeDb()}):
+        result = await call(tools, "count_users")
+
+    `Depends(other)` as a value runs another function instead. A lifespan that a value stands for is not opened, unless
+    it is open already. Tools that are mounted in these count too.
+    """
+    held = lifespans_of(as_toolset(tools))
+    with ExitStack() as stack:
+        for function, value in replacements.items():
+            owners = [each for each in held if function in each.replaceable()]
+            if not owners:
+                raise _unknown_dependency(function, [known for each in held for known in each.replaceable()])
+            for owner in owners:
+                stack.enter_context(owner.replacing(function, value))
+        yield
+
+
+def _unknown_dependency(function: Any, known: Sequence[Callable[..., Any]]) -> DeclarationError:
+    name = function_name(function) if callable(function) else repr(function)
+    names = ", ".join(sorted(f"`{function_name(each)}`" for each in known)) or "nothing"
+    return DeclarationError(
+        f"No tool depends on `{name}`, so nothing can be put in its place. They depend on {names}. Pass the function "
+        "itself, from the module that the tools are loaded from."
     )
 
 

@@ -79,6 +79,18 @@ def servers(file: Path) -> Any:
             {"mcp": {"git": {"type": "local", "command": ["uvx", "a"], "environment": {"A": "b"}, "enabled": True}}},
             {"type": "local", "command": ["uvx", "a"], "environment": {"A": "b"}},
         ),
+        (
+            "opencode",
+            ".config/opencode/opencode.jsonc",
+            '{"mcp": {"servers": {"git": {"type": "local", "command": ["uvx", "a"], "disabled": false,}}}} // mine',
+            {"type": "local", "command": ["uvx", "a"]},
+        ),
+        (
+            "roo-code",
+            ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+            {"mcpServers": {"git": {**GIT, "alwaysAllow": ["log"], "disabled": False}}},
+            GIT,
+        ),
         ("lm-studio", ".lmstudio/mcp.json", {"mcpServers": {"git": GIT}}, GIT),
         ("kiro", ".kiro/settings/mcp.json", {"mcpServers": {"git": {**GIT, "autoApprove": []}}}, GIT),
     ],

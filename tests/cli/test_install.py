@@ -57,7 +57,9 @@ def test_every_client_gets_an_entry_that_starts_this_installation(name: str, pro
 
     file = Place(home=own_home, project=project, environ=dict(os.environ)).path(client.files["user"])
     text = file.read_text(encoding="utf-8")
-    entry = (tomllib.loads(text) if file.suffix == ".toml" else json.loads(text))[client.table]["trysquare"]
+    entry = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    for key in (*client.table, "trysquare"):
+        entry = entry[key]
     command, *words = entry["command"] if client.joins_command else [entry["command"], *entry["args"]]
     assert Path(command).is_absolute()
     assert os.access(command, os.X_OK)
@@ -71,6 +73,23 @@ def test_the_project_scope_writes_into_the_project(project: Path):
 
     assert installed(project / ".mcp.json")["args"][0] == "serve"
     assert installed(project / ".vscode" / "mcp.json", "servers")["type"] == "stdio"
+
+
+def test_a_file_of_an_older_version_stays_one_and_a_file_of_another_name_is_used(project: Path):
+    """OpenCode's first version has the servers one level higher; its file may have comments."""
+    old, new = project / "opencode.json", project / "opencode.jsonc"
+    old.write_text('{"mcp": {"git": {"type": "local", "command": ["git-mcp"]}}}', encoding="utf-8")
+    assert main(["install", "opencode", "--scope", "project", *TOOLS]) == 0
+    assert set(json.loads(old.read_text(encoding="utf-8"))["mcp"]) == {"git", "trysquare"}
+    assert main(["install", "opencode", "--scope", "project", "--remove"]) == 0
+    assert set(json.loads(old.read_text(encoding="utf-8"))["mcp"]) == {"git"}
+
+    old.unlink()
+    new.write_text('{"mcp": {"servers": {}}} // mine', encoding="utf-8")
+    assert main(["install", "opencode", "--scope", "project", *TOOLS]) == 0
+    assert new.read_text(encoding="utf-8").endswith("// mine")
+    assert set(json.loads(new.read_text(encoding="utf-8").removesuffix("// mine"))["mcp"]["servers"]) == {"trysquare"}
+    assert not old.exists()
 
 
 def test_a_client_without_that_scope_says_so(project: Path, capsys: pytest.CaptureFixture[str]):
@@ -259,7 +278,7 @@ def test_each_system_has_its_own_folder_for_desktop_programs():
     ("most", "profile"), [(None, "full"), (75, "full"), (74, "levels"), (11, "levels"), (10, "gateway"), (1, "search")]
 )
 def test_the_longest_listing_that_fits_is_chosen(most: int | None, profile: str):
-    client = Client(name="x", title="X", files={}, table="t", most_tools=most)
+    client = Client(name="x", title="X", files={}, table=("t",), most_tools=most)
     assert fitting_profile({"full": 75, "levels": 11, "gateway": 4, "search": 2}, client) == profile
 
 

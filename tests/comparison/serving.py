@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import fastmcp
 import httpx2 as httpx
@@ -25,6 +25,7 @@ from trysquare import (
     CallContext,
     Client,
     CombinedToolset,
+    Depends,
     McpRequest,
     Proceed,
     Result,
@@ -36,6 +37,7 @@ from trysquare.catalog.lint.engine import lint
 from trysquare.middleware import cache_results, rate_limit
 from trysquare.openapi import from_fastapi
 from trysquare.reload import open_reloading
+from trysquare.testing import call, override
 
 COMMAND = str(Path(sys.executable).with_name("trysquare"))
 SERVER = '''
@@ -429,6 +431,18 @@ async def pytest_plugin(folder: Path) -> None:
         encoding="utf-8",
     )
     assert "1 passed" in await output(sys.executable, "-m", "pytest", "-q", "test_server.py", cwd=folder)
+    tools = Tools()
+
+    def user() -> str:
+        raise AssertionError("replaced")
+
+    @tools.tool
+    def whoami(user: Annotated[str, Depends(user)]) -> str:
+        """Name the user."""
+        return user
+
+    with override(tools, {user: "Ada"}):
+        assert (await call(tools, "whoami")).value == "Ada"
 
 
 @ours("descriptions")

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from trysquare import Client, DeclarationError, Tools
+from trysquare.testing import ScriptedCaller, approve, call, make_context
 
 
 def plain(x: int = 1) -> int:
@@ -29,7 +30,8 @@ def plain(x: int = 1) -> int:
         ({"timeout": True}, "a number"),
         ({"tags": "stock"}, "frozenset"),
         ({"requirement": "always"}, "'required', 'optional', 'conditional'"),
-        ({"consent": "Really?"}, "Consent"),
+        ({"consent": True}, "Consent"),
+        ({"consent": " "}, "question"),
     ],
 )
 def test_a_wrong_option_is_refused_with_the_line_of_the_function(options: dict[str, Any], said: str) -> None:
@@ -114,3 +116,16 @@ async def test_the_log_of_a_file_is_shown_to_who_calls_it(tmp_path: Path, capfd:
     assert failed.code == "INTERNAL_ERROR"
     assert "what went wrong" not in failed.text
     assert "what went wrong" in capfd.readouterr().err
+
+
+async def test_a_text_as_consent_is_its_question() -> None:
+    tools = Tools()
+
+    @tools.tool(consent="Delete {path}?")
+    def delete(path: str) -> str:
+        return f"deleted {path}"
+
+    caller = ScriptedCaller(answers=[approve()])
+    assert (await call(tools, "delete", path="a", context=make_context(caller=caller))).value == "deleted a"
+    assert caller.questions[0].message.startswith("Delete a?")
+    assert (await call(tools, "delete", path="a")).code == "CONSENT_REQUIRED"

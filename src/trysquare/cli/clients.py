@@ -73,8 +73,12 @@ class Client:
     title: str
     files: Mapping[Scope, str]
     """Its configuration file, for each scope that it has, as a template for `Place.path`."""
-    table: str = "mcpServers"
-    """The name of the object that holds the servers."""
+    table: tuple[str, ...] = ("mcpServers",)
+    """The path of the object that holds the servers."""
+    older_table: tuple[str, ...] | None = None
+    """Where its older versions keep them. A file that has some there is written there."""
+    other_names: tuple[str, ...] = ()
+    """Other names of the same file; the first one that exists is used."""
     editor: Any = jsonc
     """The module that edits this kind of file."""
     type: str | None = None
@@ -128,7 +132,7 @@ CLIENTS: Mapping[str, Client] = {
             title="VS Code",
             files={"user": "{config}/Code/User/mcp.json", "project": "{project}/.vscode/mcp.json"},
             program="code",
-            table="servers",
+            table=("servers",),
             type="stdio",
             more=(
                 MoreServers("user", "{config}/Code/User/settings.json", ("mcp", "servers")),
@@ -143,7 +147,7 @@ CLIENTS: Mapping[str, Client] = {
             title="Codex",
             files={"user": "{codex}/config.toml", "project": "{project}/.codex/config.toml"},
             program="codex",
-            table="mcp_servers",
+            table=("mcp_servers",),
             editor=toml_lines,
             most_tools=128,
             afterwards="Start a new session; /mcp lists the servers.",
@@ -172,15 +176,21 @@ CLIENTS: Mapping[str, Client] = {
             title="Zed",
             files={"user": "{zed}/settings.json", "project": "{project}/.zed/settings.json"},
             program="zed",
-            table="context_servers",
+            table=("context_servers",),
             afterwards="Look for the green dot in the Agent panel's settings.",
         ),
         Client(
             name="opencode",
             title="OpenCode",
             files={"user": "{xdg}/opencode/opencode.json", "project": "{project}/opencode.json"},
+            other_names=("opencode.jsonc",),
             program="opencode",
-            table="mcp",
+            table=("mcp", "servers"),
+            older_table=("mcp",),
+            more=tuple(
+                MoreServers("project", f"{{project}}/.opencode/{name}", ("mcp", "servers"))
+                for name in ("opencode.json", "opencode.jsonc")
+            ),
             type="local",
             joins_command=True,
         ),
@@ -232,12 +242,36 @@ class EntryPlace:
 
     @property
     def path(self) -> list[str]:
-        return [self.client.table, self.name]
+        return [*table_in(self.client, self.file), self.name]
+
+
+def client_file(client: Client, template: str, place: Place) -> Path:
+    """The file of a client on this computer, under the name that it has there."""
+    file = place.path(template)
+    named = (file, *(file.with_name(name) for name in client.other_names))
+    return next((each for each in named if each.exists()), file)
+
+
+def table_in(client: Client, file: Path) -> tuple[str, ...]:
+    """Where a client's file has its servers."""
+    older = client.older_table
+    return client.table if older is None or not _servers_at(client, file, older) else older
+
+
+def _servers_at(client: Client, file: Path, table: tuple[str, ...]) -> JsonObject:
+    """The servers in one table of a file; the newer table inside the older one is not one of them."""
+    found = as_object(edit_text(file, read_file(file), partial(_read_table, client, table)))
+    servers = {name: as_object(entry) for name, entry in found.items() if isinstance(entry, dict)}
+    if table != client.older_table:
+        return dict(servers)
+    return {
+        name: entry for name, entry in servers.items() if any(not isinstance(part, dict) for part in entry.values())
+    }
 
 
 def installed_entry(place: EntryPlace, *, everything: bool = False) -> Any | None:
     """What a client's file says of a server, or of all of them. An unreadable file is a `ConfigurationError`."""
-    path = place.path[:1] if everything else place.path
+    path = place.path[:-1] if everything else place.path
     return edit_text(place.file, read_file(place.file), lambda text: place.client.editor.read_entry(text, path))
 
 
@@ -275,14 +309,13 @@ class FoundServer:
 
 def servers_of(client: Client, place: Place) -> Iterator[FoundServer]:
     """The servers that a client has, from all its files. An unreadable file is a `ConfigurationError`."""
-    tables = [(str(scope), file, (client.table,)) for scope, file in client.files.items()]
-    tables += [(more.scope, more.file, tuple(map(place.fill, more.table))) for more in client.more]
-    for scope, template, table in tables:
-        file = place.path(template)
-        found = edit_text(file, read_file(file), partial(_read_table, client, table))
-        for name, entry in as_object(found).items():
-            if isinstance(entry, dict):
-                yield FoundServer(name=name, entry=as_object(entry), scope=scope, file=file)
+    older = () if client.older_table is None else (client.older_table,)
+    tables = [(str(scope), client_file(client, file, place), each) for scope, file in client.files.items()
+              for each in (client.table, *older)]  # fmt: skip
+    tables += [(more.scope, place.path(more.file), tuple(map(place.fill, more.table))) for more in client.more]
+    for scope, file, table in tables:
+        for name, entry in _servers_at(client, file, table).items():
+            yield FoundServer(name=name, entry=as_object(entry), scope=scope, file=file)
 
 
 def _read_table(client: Client, table: tuple[str, ...], text: str) -> Any:

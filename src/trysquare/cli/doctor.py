@@ -243,7 +243,7 @@ def check_clients(project: Path) -> list[Finding]:
 def _client(client: clients.Client, project: Path) -> Finding:
     here, made = clients.this_place(project), partial(Finding, group="clients", name=client.title)
     places = [
-        clients.EntryPlace(client=client, file=here.path(template), name="", scope=scope)
+        clients.EntryPlace(client=client, file=clients.client_file(client, template, here), name="", scope=scope)
         for scope, template in client.files.items()
     ]
     if not _is_here(client, places):

@@ -16,7 +16,16 @@ from typing import Any, cast
 from trysquare.app import open_app
 from trysquare.catalog import ProfileChoice
 from trysquare.catalog.toolset import listed
-from trysquare.cli.clients import CLIENTS, Client, EntryPlace, Scope, find_client, installed_entry, this_place
+from trysquare.cli.clients import (
+    CLIENTS,
+    Client,
+    EntryPlace,
+    Scope,
+    client_file,
+    find_client,
+    installed_entry,
+    this_place,
+)
 from trysquare.cli.command import Command, option
 from trysquare.cli.options import add_shared_options, load_and_log
 from trysquare.cli.terminal import print_table, say
@@ -88,7 +97,7 @@ def _place(arguments: argparse.Namespace, loaded: Loaded) -> EntryPlace:
     scope = cast(Scope, arguments.scope)
     if scope not in client.files:
         raise ConfigurationError(f"{client.title} has no {scope} configuration.", where="--scope", hint="Leave it out.")
-    file = this_place(loaded.settings.project.resolve()).path(client.files[scope])
+    file = client_file(client, client.files[scope], this_place(loaded.settings.project.resolve()))
     return EntryPlace(client=client, file=file, name=arguments.name, scope=scope)
 
 
@@ -198,7 +207,10 @@ def _backup_note(backup: Path | None) -> str:
 def _shown_entry(place: EntryPlace, entry: Any) -> str:
     if place.client.editor is toml_lines and isinstance(entry, dict):
         return toml_lines.put_entry("", place.path, cast(JsonObject, entry)).rstrip()
-    return json.dumps({place.client.table: {place.name: entry}}, indent=2, default=str)
+    shown: JsonObject = {place.name: entry}
+    for name in reversed(place.path[:-1]):
+        shown = {name: shown}
+    return json.dumps(shown, indent=2, default=str)
 
 
 def _print_difference(file: Path, before: str, after: str) -> None:

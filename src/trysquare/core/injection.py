@@ -45,6 +45,9 @@ def Depends(function: Callable[..., Any], *, use_cache: bool = True) -> Any:
     return Dependency(function, use_cache)
 
 
+NOT_REPLACED: Any = object()
+
+
 class ValueSources(Protocol):
     """Where values of a type come from: the lifespans of a module."""
 
@@ -54,6 +57,14 @@ class ValueSources(Protocol):
 
     def source_of_function(self, function: Callable[..., Any]) -> Source | None:
         """The source of what a declared function has yielded."""
+        ...
+
+    def register_dependency(self, function: Callable[..., Any]) -> None:
+        """Remember a function that a parameter depends on, so that a test can replace it."""
+        ...
+
+    def replacement_of(self, function: Callable[..., Any]) -> Any:
+        """What a test has put in the place of a function: a value, or a plan to run; `NOT_REPLACED` for none."""
         ...
 
 
@@ -89,16 +100,24 @@ class DependencyPlan:
     function: Callable[..., Any]
     plan: InjectionPlan
     use_cache: bool
+    values: ValueSources | None = None
 
     async def resolve(self, context: CallContext, stack: AsyncExitStack, known: dict[Callable[..., Any], Any]) -> Any:
         """The value for this call."""
         if self.use_cache and self.function in known:
             return known[self.function]
-        bound = await self.plan.resolve(context, stack, known)
-        value = await opened_value(functools.partial(self.function, **bound), stack)
+        replaced = NOT_REPLACED if self.values is None else self.values.replacement_of(self.function)
+        if replaced is NOT_REPLACED:
+            value = await self._run(context, stack, known)
+        else:
+            value = await replaced._run(context, stack, known) if isinstance(replaced, DependencyPlan) else replaced
         if self.use_cache:
             known[self.function] = value
         return value
+
+    async def _run(self, context: CallContext, stack: AsyncExitStack, known: dict[Callable[..., Any], Any]) -> Any:
+        bound = await self.plan.resolve(context, stack, known)
+        return await opened_value(functools.partial(self.function, **bound), stack)
 
 
 async def opened_value(function: Callable[[], Any], stack: AsyncExitStack) -> Any:
@@ -167,7 +186,9 @@ def _plan(
         if source is not None:
             sources[name] = source
         elif dependency is not None:
-            dependencies[name] = _dependency_plan(dependency, values, path)
+            dependencies[name] = plan_dependency(dependency, values, path)
+            if values is not None:
+                values.register_dependency(dependency.function)
     return InjectionPlan(sources=sources, dependencies=dependencies)
 
 
@@ -178,9 +199,10 @@ def _dependency(hint: Any, default: Any) -> Dependency | None:
     return next((part for part in metadata if isinstance(part, Dependency)), None)
 
 
-def _dependency_plan(
-    dependency: Dependency, values: ValueSources | None, path: tuple[Callable[..., Any], ...]
+def plan_dependency(
+    dependency: Dependency, values: ValueSources | None, path: tuple[Callable[..., Any], ...] = ()
 ) -> DependencyPlan:
+    """How a dependency is run. `path` are the functions that depend on it."""
     function = dependency.function
     with declaring(function):
         if function in path:
@@ -196,7 +218,7 @@ def _dependency_plan(
                 )
             if name in plan.names() and parameter.kind is parameter.POSITIONAL_ONLY:
                 raise DeclarationError(f"`{function_name(function)}` takes `{name}` by position only; remove the `/`.")
-    return DependencyPlan(function=function, plan=plan, use_cache=dependency.use_cache)
+    return DependencyPlan(function=function, plan=plan, use_cache=dependency.use_cache, values=values)
 
 
 def _source(hint: Any, taken_by: str, values: ValueSources | None) -> Source | None:

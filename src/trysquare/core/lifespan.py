@@ -12,9 +12,9 @@ import inspect
 import logging
 import traceback
 import weakref
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
@@ -24,7 +24,7 @@ from pydantic import PydanticUserError, TypeAdapter
 from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError, ToolError
 from trysquare.core.hints import declaring, function_name, hints_of, location_of, written_function
-from trysquare.core.injection import Source, plain_type
+from trysquare.core.injection import NOT_REPLACED, Dependency, Source, plain_type, plan_dependency
 
 logger = logging.getLogger("trysquare.lifespan")
 
@@ -132,8 +132,15 @@ class _Opened:
             arguments = lifespans.arguments_of(lifespan, self.values)
             stack.push_async_exit(_NamesLifespan(lifespan))
             try:
-                self.values[lifespan] = await lifespan.enter(stack, arguments)
-                lifespans.check(lifespan, self.values)
+                replaced = lifespans.replacement_of(lifespan.function)
+                if isinstance(replaced, Dependency):
+                    other = replace(lifespan, function=replaced.function)
+                    self.values[lifespan] = await other.enter(stack, lifespans.arguments_of(other, self.values))
+                elif replaced is not NOT_REPLACED:
+                    self.values[lifespan] = replaced
+                else:
+                    self.values[lifespan] = await lifespan.enter(stack, arguments)
+                    lifespans.check(lifespan, self.values)
             except (Exception, SystemExit) as error:
                 raise LifespanFailed(lifespan, "open", error) from error
 
@@ -162,6 +169,9 @@ class Lifespans:
         """The types that parameters have and no lifespan yielded when they were declared, and a function with each."""
         self._expected: dict[Any, str] = {}
         """The types that some lifespan without an annotation has to yield."""
+        self._dependencies: list[Callable[..., Any]] = []
+        self._replaced: dict[Callable[..., Any], Any] = {}
+        """What tests have put in the place of dependencies and lifespans."""
 
     def declared(self) -> tuple[Lifespan, ...]:
         """All of them."""
@@ -200,6 +210,34 @@ class Lifespans:
         """Where what this function yielded is, if it is one of the lifespans."""
         lifespan = next((each for each in self._declared if each.function is function), None)
         return None if lifespan is None else self._source(lifespan)
+
+    def register_dependency(self, function: Callable[..., Any]) -> None:
+        """Remember a function that a parameter depends on."""
+        if function not in self._dependencies:
+            self._dependencies.append(function)
+
+    def replacement_of(self, function: Callable[..., Any]) -> Any:
+        """What stands in the place of a dependency or a lifespan; `NOT_REPLACED` for none."""
+        return self._replaced.get(function, NOT_REPLACED) if self._replaced else NOT_REPLACED
+
+    def replaceable(self) -> tuple[Callable[..., Any], ...]:
+        """The functions that values can be put in the place of."""
+        return (*self._dependencies, *(each.function for each in self._declared))
+
+    @contextmanager
+    def replacing(self, function: Callable[..., Any], value: Any) -> Generator[None]:
+        """Put a value in the place of a dependency or lifespan for a while; `Depends(other)` runs another function."""
+        if isinstance(value, Dependency) and function in self._dependencies:
+            value = plan_dependency(value, self)
+        before = self.replacement_of(function)
+        self._replaced[function] = value
+        try:
+            yield
+        finally:
+            if before is NOT_REPLACED:
+                del self._replaced[function]
+            else:
+                self._replaced[function] = before
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
@@ -293,6 +331,9 @@ class Lifespans:
 
     def _source(self, lifespan: Lifespan) -> Source:
         def value(context: CallContext) -> Any:
+            replaced = self.replacement_of(lifespan.function)
+            if replaced is not NOT_REPLACED and not isinstance(replaced, Dependency):
+                return replaced
             return self._values(lifespan.name)[lifespan]
 
         return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from typing import Any, Literal, TypeAlias, TypedDict, Union, get_args, get_origin, get_type_hints
 
@@ -55,11 +55,12 @@ class Example:
     explanation: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Consent:
     """A human must agree before the tool runs. `question` may name arguments in braces: "Delete {path}?"."""
 
     question: str
+    _: KW_ONLY
     always: bool = True
     """Ask for each call; False asks once for the same arguments of the same principal within `ttl`."""
     ttl: float = 600.0
@@ -130,7 +131,8 @@ class MetadataOptions(TypedDict, total=False):
     usage: str | None
     examples: tuple[Example, ...]
     trigger_words: tuple[str, ...]
-    consent: Consent | None
+    consent: Consent | str | None
+    """A text is the question."""
     consent_literal: str | None
     read_only: bool | None
     destructive: bool | None
@@ -168,10 +170,18 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
         if choices and value not in choices:
             raise DeclarationError(f"`{name}` cannot be {value!r}: it is one of {', '.join(map(repr, choices))}.")
         checked[name] = value
+    if isinstance(question := checked.get("consent"), str):
+        checked["consent"] = Consent(question)
+    if (consent := checked.get("consent")) is not None and not _is_question(consent.question):
+        raise DeclarationError(f"`consent` needs a question for the user, not {truncated_repr(consent.question)}.")
     for name in ("timeout", "result_limit"):
         if (limit := checked.get(name)) is not None and limit <= 0:
             raise DeclarationError(f"`{name}` cannot be {limit}: it is more than 0, or None for no limit.")
     return checked
+
+
+def _is_question(text: object) -> bool:
+    return isinstance(text, str) and bool(text.strip())
 
 
 def _as_held(given: Any, kinds: tuple[type[Any], ...]) -> Any:
