@@ -96,7 +96,7 @@ class TaskRunner:
         self._has_tool = has_tool
         self._running: dict[str, asyncio.Task[None]] = {}
         self._cancelled: set[str] = set()
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         """Progress that is not stored yet."""
         self._followers: list[tuple[dict[str, int], Send]] = []
         self._watching: asyncio.Task[None] | None = None
@@ -218,7 +218,7 @@ class TaskRunner:
             if self._running.get(id) is task:
                 del self._running[id]
             self._cancelled.discard(id)
-            self._told.pop(id, None)
+            self._reported.pop(id, None)
             if not task.cancelled() and (error := task.exception()) is not None:
                 logger.error("a task could not be kept", exc_info=error)
 
@@ -268,7 +268,7 @@ class TaskRunner:
 
     def _teller(self, id: str) -> Callable[[str], None]:
         def tell(message: str) -> None:
-            self._told[id] = message
+            self._reported[id] = message
 
         return tell
 
@@ -292,8 +292,8 @@ class TaskRunner:
             await asyncio.sleep(LOOK_EVERY)
 
     async def _look_once(self) -> None:
-        told, self._told = self._told, {}
-        for id, message in told.items():
+        reported, self._reported = self._reported, {}
+        for id, message in reported.items():
             await run_in_thread(lambda id=id, message=message: self._store.tell(id, message))
         for id in await run_in_thread(self._store.cancelling) if self._running else ():
             self._cancel_here(id)

@@ -192,7 +192,7 @@ class StoredTasks:
         return "ready" if is_ready else "waits"
 
     def cancel(self, id: str, principal: str) -> Literal["unknown", "ended", "running"]:
-        """Cancel a task. One that runs is told so, and ends as its function does."""
+        """Cancel a task. One that runs is marked, and ends as its function does."""
         if self.find(id, principal) is None:
             return "unknown"
         with self._database.write() as connection:
