@@ -320,6 +320,11 @@ class CallContext:
         return getattr(self.caller, "headers", _NONE)
 
     @property
+    def is_remote(self) -> bool:
+        """Whether the caller may be on another machine, as over HTTP: then no path of this one belongs in an answer."""
+        return getattr(self.caller, "is_remote", False)
+
+    @property
     def client_info(self) -> Mapping[str, Any]:
         """What the client says of itself: `name`, `version`."""
         return getattr(self.caller, "client_info", _NONE)

@@ -45,7 +45,7 @@ from trysquare.protocol.versions import (
     TASKS_EXTENSION,
     negotiated,
 )
-from trysquare.server.caller import Request
+from trysquare.server.caller import Request, error_for
 from trysquare.server.convert import protocol_error
 from trysquare.server.handlers.base import Handler
 from trysquare.server.handlers.prompts import PromptHandlers
@@ -188,7 +188,7 @@ class McpServer:
                 self._open_state(request)
             return Reply(await guard_crash(request.method, self._answer(route, request)))
         except ToolError as failure:
-            error = protocol_error(failure, stateless=request.is_stateless)
+            error = protocol_error(error_for(request, failure), stateless=request.is_stateless)
         except RpcError as raised:
             error = raised
         except BaseExceptionGroup as group:

@@ -17,7 +17,7 @@ from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
 from trysquare.protocol.envelope import MirroredArguments, mirrored_arguments
 from trysquare.protocol.methods import CallToolParams, ListParams
-from trysquare.server.caller import McpCaller, Request, call_context
+from trysquare.server.caller import McpCaller, Request, call_context, shown_to
 from trysquare.server.convert import missing_capability, relayed_to_wire, result_to_wire, tool_to_wire
 from trysquare.server.handlers.base import list_page, questions_to_wire
 from trysquare.server.options import ServeOptions
@@ -65,6 +65,8 @@ class ToolHandlers:
             result = await call_resolved(tool, params.name, params.arguments, context)
         except InputRequired:
             return questions_to_wire(caller)
+        if not result.success:
+            result = shown_to(request, result)
         if caller.waits:
             # The tool swallowed a question, such as one of several at the same time: it still needs the answer.
             return questions_to_wire(caller)
