@@ -360,6 +360,15 @@ class CallContext:
         """Report the progress of the call to the client."""
         await self.caller.progress(done, total, None if message is None else block(message, LONGEST_PROGRESS))
 
+    async def become_task(self) -> bool:
+        """Go on as a task: the client gets the task now, and the result when it asks for it.
+
+        Does nothing, and returns False, where the client has no tasks or the tool was declared without `task=…`.
+        Before, questions are asked in the call itself; afterwards the client finds them in the task.
+        """
+        become = getattr(self.caller, "become_task", None)
+        return False if become is None else await become()
+
     @property
     def reads_progress(self) -> bool:
         """Whether anybody reads the progress of this call."""

@@ -400,7 +400,9 @@ def _not_answered(reason: str) -> ToolError:
     )
 
 
-def call_context(caller: McpCaller, options: ServeOptions, direct: FastCall) -> CallContext:
+def call_context(
+    caller: McpCaller, options: ServeOptions, direct: FastCall, request_id: str | None = None
+) -> CallContext:
     """The context of one request. `direct` is the way to other tools."""
     request = caller.request_context
     timeout = options.call_timeout
@@ -409,7 +411,7 @@ def call_context(caller: McpCaller, options: ServeOptions, direct: FastCall) -> 
         caller=caller,
         handles=options.handles,
         deadline=None if timeout is None else time.monotonic() + timeout,
-        request_id=str(request.id),
+        request_id=request_id or str(request.id),
         client=request.client_name,
         meta=request.meta,
         direct=direct,
