@@ -388,10 +388,15 @@ final class TestMachine extends Thread {
     private List<Object> frames(ThreadReference thread) throws IncompatibleThreadStateException {
         List<Object> told = new ArrayList<>();
         List<Map<String, Object>> shown = new ArrayList<>();
+        Location before = null;
         for (StackFrame frame : thread.frames(0, Math.min(thread.frameCount(), MOST_STACK))) {
             Location at = frame.location();
             String file = project.file(at.declaringType());
-            if (file != null && told.size() < MOST_FRAMES && at.lineNumber() > 0) {
+            // Of a recursion the innermost frame is enough.
+            boolean again = before != null && at.method().equals(before.method())
+                && at.lineNumber() == before.lineNumber();
+            before = at;
+            if (file != null && !again && told.size() < MOST_FRAMES && at.lineNumber() > 0) {
                 shown.add(values(frame));
                 told.add(Json.of("file", file, "line", at.lineNumber(), "function", name(at.method()), "values",
                     shown.get(shown.size() - 1)));
@@ -400,6 +405,8 @@ final class TestMachine extends Thread {
         // After all frames were read: a collection that is asked for its elements makes them stale.
         for (Map<String, Object> each : shown) {
             each.replaceAll((name, value) -> Values.text((Value) value, thread));
+            // An object without fields of its own says nothing.
+            each.computeIfPresent("this", (name, text) -> String.valueOf(text).endsWith("{}") ? null : text);
         }
         return told;
     }

@@ -1,4 +1,4 @@
-"""Tests of Java: JUnit 5 and 4, by Maven or a command of the JVM, with values and lines from the JDK's debug interface."""
+"""Tests of Java: JUnit 5 and 4, by Maven or a command of the JVM, with the JDK's debug interface."""
 
 from __future__ import annotations
 
@@ -8,16 +8,28 @@ import re
 import shutil
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 from trysquare.core.json import JsonObject, as_list, as_object
+from trysquare.core.text import closest_names
 from trysquare.core.threads import run_in_thread
 from trysquare.debug.adapters.java import PACKAGE, bridge_classes
-from trysquare.debug.explain.suites.suite import CommandRunner, Executed, Frame, Line, SuiteRun, TestRun, json_lines
+from trysquare.debug.explain.suites.suite import (
+    CommandRunner,
+    Executed,
+    Frame,
+    Line,
+    SuiteRun,
+    TestRun,
+    json_lines,
+    not_compiled,
+    require_program,
+)
 from trysquare.debug.sessions.launch import Target
 from trysquare.debug.sources import Sources, relative
 
@@ -33,6 +45,7 @@ _COMPILER = re.compile(
     r"^(?:\[ERROR\] )?(?P<file>\S+\.java):(?:\[(?P<at>\d+),\d+\]|(?P<line>\d+): error:) ?(?P<text>.+)$", re.MULTILINE
 )
 _PICKED_UP = re.compile(r"^(?:\[\w+\] )?Picked up JAVA_TOOL_OPTIONS: .*\n?", re.MULTILINE)
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 _LAUNCHER = "org/junit/platform/console/ConsoleLauncher.class"
 _JUNIT_4 = "org/junit/runner/JUnitCore.class"
 _DEBIAN = "/usr/share/java/junit-platform-console-standalone.jar"
@@ -51,9 +64,16 @@ def find_suite(target: Target, root: Path) -> JavaSuite | None:
     program = Path(words[0]).name
     if program in ("mvn", "mvnw", "mvnd"):
         return _of_maven(words, root)
+    source = next((at for at, each in enumerate(words) if each.endswith(".java")), None)
+    if source is not None and (source == 0 or program == "java"):
+        file, arguments = (root / words[source]).resolve(), tuple(words[source + 1 :])
+        return JavaSuite(root=root, file=file, words=arguments, program=str(target)) if file.exists() else None
     if program == "java" and any("junit" in each.lower() for each in words):
         words, wanted = _wider(words, _METHOD_OPTIONS)
         return JavaSuite(root=root, words=tuple(words), wanted=wanted)
+    is_jar = words[0].endswith(".jar")
+    if program == "java" or is_jar:
+        return JavaSuite(root=root, words=("java", "-jar", *words) if is_jar else tuple(words), program=str(target))
     return None
 
 
@@ -129,7 +149,9 @@ class JavaSuite:
     exact: tuple[str, ...] = ()
     """The command as it was given, where `words` runs more tests."""
     file: Path | None = None
-    """A file of tests without a build tool: it is compiled here."""
+    """A file without a build tool: it is compiled here."""
+    program: str = ""
+    """What the user calls a program that runs no tests."""
     wanted: tuple[Chosen, ...] = ()
 
     async def run(self, runner: CommandRunner, *, budget: float) -> SuiteRun:
@@ -144,8 +166,10 @@ class JavaSuite:
                 if isinstance(built, SuiteRun):
                     return built
                 words = built
-            elif shutil.which(words[0]) is None:
-                raise _not_installed(words[0])
+            else:
+                is_maven = Path(words[0]).name == "mvn"
+                program = str((self.folder or root) / words[0]) if "/" in words[0] else words[0]
+                require_program(program, "apt-get install maven" if is_maven else PACKAGE.install_command)
             report = folder / "report"
             command = [
                 _java(javac), "--add-modules", "jdk.jdi", "-cp", classes, "Spectrum", str(root), str(report),
@@ -153,11 +177,11 @@ class JavaSuite:
             ]  # fmt: skip
             ended = await runner.execute(command, self.folder or root, keeps=1_000_000)
             found = await run_in_thread(lambda: _read(report))
-        ended = replace(ended, output=_PICKED_UP.sub("", ended.output))
-        run = _Reported(root, found).run(ended)
+        ended = replace(ended, output=_PICKED_UP.sub("", _COLORS.sub("", ended.output)))
+        run = _Reported(root, found, self.program).run(ended)
         if not run.tests:
             return self._without_tests(ended, root)
-        return replace(run, tests=self._chosen(run.tests, found))
+        return run if self.program else replace(run, tests=self._chosen(run.tests, found))
 
     def _chosen(self, tests: Sequence[TestRun], found: Sequence[JsonObject]) -> tuple[TestRun, ...]:
         """The tests, those that were asked for first; other tests that fail are left out."""
@@ -167,24 +191,30 @@ class JavaSuite:
         pairs = list(zip(tests, reported, strict=False))
         asked = [test for test, each in pairs if any(_is_asked(each, chosen) for chosen in self.wanted)]
         if not asked:
-            return tuple(tests)
+            known = list(dict.fromkeys(each.name for each in tests))
+            wanted = ", ".join("#".join(each for each in chosen if each) for chosen in self.wanted)
+            raise InvalidArguments(
+                f"No test of the name `{wanted}` was run.",
+                instruction=f"Name one of: {', '.join(closest_names(wanted, known, count=5) or known[:5])}.",
+            )
         return (*asked, *(each for each in tests if each not in asked and not each.failed))
 
     def _without_tests(self, ended: Executed, root: Path) -> SuiteRun:
         """What the compiler refused, or an error: nothing was run."""
         refused = _COMPILER.search(ended.output)
         if refused is not None:
-            file = (root / refused["file"]).resolve()
-            frame = Frame(file=str(file), line=int(refused["at"] or refused["line"]))
-            rest = [each.strip() for each in ended.output[refused.end() :].strip().splitlines()[:3]]
-            detail = tuple(each for each in rest if each and not each.startswith(("[ERROR] ->", "[INFO]")))
-            error = f"The tests do not compile: {refused['text'].strip()}"
-            test = TestRun(name=str(file), file=str(file), failed=True, error=error, detail=detail, frames=(frame,))
-            return SuiteRun(tests=(test,), output=ended.output[-4000:], exit_code=ended.exit_code)
+            rest = [each.strip() for each in ended.output[refused.end() :].strip().splitlines()[:4]]
+            # The compiler's words on the symbol; the line itself is shown anyway.
+            detail = [each for each in rest if re.match(r"\w+: ", each)]
+            file = str((root / refused["file"]).resolve())
+            return not_compiled(file, int(refused["at"] or refused["line"]), refused["text"].strip(), ended, detail)
+        what = "threw no exception that was seen" if self.program else "ran no test of JUnit that could be watched"
         raise ToolError(
-            f"The command ended with exit code {ended.exit_code} and ran no test of JUnit that could be watched.",
+            f"The command ended with exit code {ended.exit_code} and {what}.",
             code=ErrorCode.EXECUTION_FAILED,
-            instruction="Read `output`. Check the names of the tests; JUnit 5 and 4 are watched, in any JVM it starts.",
+            instruction="Read `output`."
+            if self.program
+            else "Read `output`. Check the names of the tests; JUnit 5 and 4 are watched, in any JVM it starts.",
             fields={"output": ended.output[-1500:].strip()},
         )
 
@@ -193,14 +223,16 @@ class JavaSuite:
         file = self.file or Path()
         sources = await run_in_thread(lambda: list(_sources(self.root)))
         roots = list(dict.fromkeys(str(each) for source in (file, *sources) if (each := _source_root(source))))
-        jars, launcher = await run_in_thread(lambda: _junit(self.root, file))
-        path = os.pathsep.join(jars)
+        jars, launcher = await run_in_thread(lambda: _libraries(self.root, file, needs_junit=not self.program))
+        path = os.pathsep.join(jars) or "."
         words = [javac, "-g", "-nowarn", "-d", str(folder), "-cp", path, "-sourcepath", os.pathsep.join(roots)]
         built = await runner.execute([*words, str(file)], self.root.resolve())
         if built.exit_code != 0:
             return self._without_tests(built, self.root.resolve())
         owner = ".".join(each for each in (_package_of(file), file.stem) if each)
         command = [_java(javac), "-cp", os.pathsep.join([str(folder), *roots, *jars])]
+        if self.program:
+            return [*command, owner, *self.words]
         if launcher == _LAUNCHER:
             return [*command, "org.junit.platform.console.ConsoleLauncher", "-c", owner, "--details", "none"]
         return [*command, "org.junit.runner.JUnitCore", owner]
@@ -221,15 +253,6 @@ def _java(javac: str) -> str:
     """The JVM of the same JDK as its compiler."""
     beside = Path(javac).resolve().parent / "java"
     return str(beside) if beside.exists() else shutil.which("java") or "java"
-
-
-def _not_installed(program: str) -> ToolError:
-    install = {"mvn": "apt-get install maven", "java": PACKAGE.install_command}.get(Path(program).name)
-    return ToolError(
-        f"`{program}` is not installed.",
-        code=ErrorCode.ADAPTER_NOT_FOUND,
-        instruction=f"Ask the user to install it{f': {install}' if install else ''}.",
-    )
 
 
 def _sources(root: Path) -> Iterator[Path]:
@@ -256,12 +279,14 @@ def _source_root(file: Path) -> Path | None:
     return folder
 
 
-def _junit(root: Path, file: Path) -> tuple[list[str], str]:
+def _libraries(root: Path, file: Path, *, needs_junit: bool) -> tuple[list[str], str]:
     """The libraries of a project without a build tool, and the class of JUnit that runs tests."""
     folders = [each for each in file.parents if each.is_relative_to(root.resolve())]
     own = [jar for folder in folders for name in (".", "lib", "libs") for jar in sorted((folder / name).glob("*.jar"))]
     given = [Path(each) for each in os.environ.get("CLASSPATH", "").split(os.pathsep) if each.endswith(".jar")]
     jars = [*own, *given]
+    if not needs_junit:
+        return [str(each) for each in jars], ""
     for launcher in (_LAUNCHER, _JUNIT_4):
         if any(_has(jar, launcher) for jar in jars):
             return [str(each) for each in jars], launcher
@@ -292,29 +317,45 @@ def _read(report: Path) -> list[JsonObject]:
 class _Reported:
     """What was seen in the machines that ran tests."""
 
-    def __init__(self, root: Path, found: Sequence[JsonObject]) -> None:
+    def __init__(self, root: Path, found: Sequence[JsonObject], program: str = "") -> None:
         self._root = str(root)
+        self._program = program
+        self._functions: dict[Line, str] = {}
         self._found = found
         self._sources = Sources()
+        self._cases = Counter(_method(each) for each in found if each["kind"] == "test")
 
     def run(self, ended: Executed) -> SuiteRun:
-        functions: dict[Line, str] = {}
         for each in (found for found in self._found if found["kind"] == "class"):
             names = as_object(each["functions"])
-            functions.update({(str(each["file"]), int(line)): str(name) for line, name in names.items()})
+            self._functions.update({(str(each["file"]), int(line)): str(name) for line, name in names.items()})
+        if self._program:
+            return self._of_program(ended)
         tests = tuple(self._test(each) for each in self._found if each["kind"] == "test")
         uncounted = [each for each in tests if each.lines is None]
         notes: tuple[str, ...] = ()
         if any(each.failed for each in uncounted) and len(uncounted) < len(tests):
             notes = ("Its lines are not known: the time for the lines of tests was up before it ran (--budget).",)
         return SuiteRun(
-            tests=tests, output=ended.output[-4000:], exit_code=ended.exit_code, functions=functions,
+            tests=tests, output=ended.output[-4000:], exit_code=ended.exit_code, functions=self._functions,
             not_run=len([each for each in uncounted if not each.failed]), notes=notes,
         )  # fmt: skip
 
+    def _of_program(self, ended: Executed) -> SuiteRun:
+        """A program without tests: the exception that ended it."""
+        thrown = [each for each in self._found if each["kind"] == "uncaught"]
+        if not thrown and ended.exit_code:
+            return SuiteRun(tests=(), output=ended.output, exit_code=ended.exit_code)
+        # One of another thread does not end it.
+        last = next((each for each in reversed(thrown) if each["thread"] == "main"), thrown[-1] if thrown else None)
+        test = TestRun(name=self._program)
+        if last is not None:
+            test = self._failed(replace(test, failed=True), [as_object(error) for error in as_list(last["errors"])])
+        return SuiteRun(tests=(test,), output=ended.output[-4000:], exit_code=ended.exit_code)
+
     def _test(self, each: JsonObject) -> TestRun:
         run = TestRun(
-            name=_name(each), file=str(each.get("file") or ""), failed=bool(each["failed"]),
+            name=self._name(each), file=str(each.get("file") or ""), failed=bool(each["failed"]),
             lines=None if "lines" not in each else frozenset(self._lines(as_object(each["lines"]))),
         )  # fmt: skip
         if not run.failed:
@@ -322,16 +363,29 @@ class _Reported:
         errors = [as_object(error) for error in as_list(each.get("errors"))]
         if not errors:
             return replace(run, error="The test failed without an exception.")
+        caught = [as_object(thrown) for thrown in as_list(each.get("thrown"))]
+        swallowed = dict.fromkeys(self._placed(thrown) for thrown in caught if thrown["caught"])
+        run = replace(self._failed(run, errors), swallowed=tuple(swallowed))
+        return run if run.frames else replace(run, frames=self._begin(each))
+
+    def _failed(self, run: TestRun, errors: Sequence[JsonObject]) -> TestRun:
         first, *causes = errors
         # A library's exception around one of the user's code has no frame of its own there.
         place = next((error for error in errors if error["frames"]), first)
         error, *detail = _text(first).splitlines() or ["?"]
         detail += [f"caused by {self._placed(cause)}" for cause in causes]
-        caught = [as_object(thrown) for thrown in as_list(each.get("thrown"))]
-        return replace(
-            run, error=error, detail=tuple(line for line in detail if line.strip()), frames=_frames(place),
-            swallowed=tuple(dict.fromkeys(self._placed(thrown) for thrown in caught if thrown["caught"])),
-        )  # fmt: skip
+        return replace(run, error=error, detail=tuple(line for line in detail if line.strip()), frames=_frames(place))
+
+    def _begin(self, test: JsonObject) -> tuple[Frame, ...]:
+        """Where a test begins: it failed outside the user's code, such as one that should have thrown."""
+        file, name = str(test.get("file") or ""), _method(test)
+        lines = [line for (known, line), function in self._functions.items() if (known, function) == (file, name)]
+        return (Frame(file=file, line=min(lines), function=name),) if lines else ()
+
+    def _name(self, test: JsonObject) -> str:
+        """`CartTest.adds`, with the case of a test that runs with several."""
+        method, display = _method(test), str(test.get("display") or "")
+        return f"{method} {display}".strip() if self._cases[method] > 1 else method or display
 
     def _lines(self, found: JsonObject) -> Iterable[Line]:
         for file, numbers in found.items():
@@ -347,13 +401,9 @@ class _Reported:
         return f"{text} at {relative(f'{frames[0].file}:{frames[0].line}', self._root)}" if frames else text
 
 
-def _name(test: JsonObject) -> str:
-    """`CartTest.adds`, with the case of a test that runs with several."""
+def _method(test: JsonObject) -> str:
     owner = str(test.get("class") or "").rpartition(".")[2].replace("$", ".")
-    method, display = str(test.get("method") or ""), str(test.get("display") or "")
-    name = ".".join(each for each in (owner, method) if each) or display
-    plain = display.partition("(")[0] in (method, "", owner) or display == name
-    return name if plain or not re.match(r"\[?\d", display) else f"{name} {display}"
+    return ".".join(each for each in (owner, str(test.get("method") or "")) if each)
 
 
 def _text(error: JsonObject) -> str:
