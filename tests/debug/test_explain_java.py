@@ -325,7 +325,7 @@ async def test_what_was_caught_on_the_way_and_causes_are_named(shop: Path) -> No
     found = await explained(shop, f"{TEST_FILE}::async", budget=0)
     text = str(found["value"])
     assert text.startswith("ExecutionException: "), text
-    assert f'caused by NumberFormatException: For input string: "x1" at {TEST_FILE}:53' in text
+    assert f'caused by NumberFormatException: For input string: "x1" at {TEST_FILE}:54' in text
 
 
 def compiled(bank: Path) -> str:
