@@ -307,8 +307,8 @@ async def test_shapes_of_tests_and_values_are_readable(shop: Path) -> None:
     found = await explained(shop, f"{TEST_FILE}::shapes")
     text = str(found["value"])
     for value in (
-        'tree = {"a": 1, "b": 2}', 'fixed = {"k": [1, 2]}', 'frozen = ["q"]', "price = 12.50", "color = CartTest.Color.GREEN",
-        "point = CartTest.Point{x=1, y=2}",
+        'tree = {"a": 1, "b": 2}', 'fixed = {"k": [1, 2]}', 'frozen = ["q"]', "price = 12.50",
+        "color = CartTest.Color.GREEN", "point = CartTest.Point{x=1, y=2}",
     ):  # fmt: skip
         assert value in text, text
 
