@@ -8,8 +8,19 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel
 
-from trysquare import Answer, CallContext, Client, Consent, Declarations, Depends, ErrorCode, Tools, tool
-from trysquare.core.errors import DeclarationError, NobodyToAsk
+from trysquare import (
+    Answer,
+    CallContext,
+    Client,
+    Consent,
+    DeclarationError,
+    Declarations,
+    Depends,
+    ErrorCode,
+    Tools,
+    tool,
+)
+from trysquare.core.errors import NobodyToAsk
 from trysquare.testing import Progress, ScriptedCaller, accept, approve, call, cancel, decline, make_context, override
 
 tools = Declarations()
