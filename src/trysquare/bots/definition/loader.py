@@ -384,8 +384,11 @@ def _load(folder: BotFolder) -> model.BotDefinition:
     name = folder.attempt(lambda: _bot_name(folder, config, config_path), "bot")
     actions = _load_actions(folder, config, config_path)
     folders = _choose_behaviors(folder, config, config_path)
+    _check_owners(folder, config_path, folders, actions)
     _check_tools(folder, config_path, name, folders, actions)
-    behaviors = tuple(load_behavior(folder, at, [action.name for action in actions]) for at in folders)
+    behaviors = tuple(
+        load_behavior(folder, at, [each.name for each in actions if each.is_of(at.name)]) for at in folders
+    )
     behaviors = resolve_types(folder, behaviors)
     _note_unbuilt(folder, behaviors)
     rules, gates = load_rules(folder, "rules"), _gates(folder, config, config_path, behaviors, actions)
@@ -483,10 +486,15 @@ def _listed_actions(
             instructions=tuple(entry.instructions),
             trigger_patterns=tuple(entry.trigger_patterns),
             gate=_changed(_start_gate(name, config), entry),
+            behaviors=_behaviors_of(entry),
         )
         for name, entry in entries.items()
     ]
     return sorted(loaded, key=lambda action: not action.workflow)
+
+
+def _behaviors_of(entry: schema.ActionConfig | schema.ActionEntry) -> frozenset[str] | None:
+    return None if entry.behaviors is None else frozenset(map(clean_name, entry.behaviors))
 
 
 def _start_gate(name: str, bot: schema.BotConfig) -> model.Gate:
@@ -586,6 +594,7 @@ def _action(folder: BotFolder, at: Named, file: schema.ActionConfig, bot: schema
         instructions=tuple(texts.instructions),
         trigger_patterns=triggers.all(),
         gate=_changed(_start_gate(at.name, bot), file),
+        behaviors=_behaviors_of(file),
     )
 
 
@@ -639,6 +648,26 @@ def _check_name(folder: BotFolder, at: Named, *, what: str) -> Named:
     return at
 
 
+def _check_owners(
+    folder: BotFolder, config_path: str, folders: Sequence[Named], actions: Sequence[model.ActionDefinition]
+) -> None:
+    """Check that the behaviors that actions name are there, and that each behavior has something to do."""
+    known = [at.name for at in folders]
+    for action in actions:
+        own = f"{action.folder}/action_config.json"
+        for name in sorted(action.behaviors or ()):
+            if name not in known:
+                path, message = own if own in folder.files else config_path, f"Unknown behavior `{name}`"
+                message = f"{message} in `behaviors` of the action `{action.name}`."
+                error = folder.error(path, message, hint=nearest(name, known), key=name, code="unknown_name")
+                folder.report(error)
+    for at in folders:
+        if not any(action.workflow and action.is_of(at.name) for action in actions):
+            message = f"The behavior `{at.name}` has no workflow action."
+            hint = f"Name it in `behaviors` of an action, or remove {at.path}."
+            folder.report(folder.error(config_path, message, hint=hint, key=at.name, code="dead_end"))
+
+
 def _check_tools(
     folder: BotFolder, config_path: str, bot: str, folders: Sequence[Named], actions: Sequence[model.ActionDefinition]
 ) -> None:
@@ -646,7 +675,8 @@ def _check_tools(
     named = {at.name: at for at in folders}
     taken: dict[str, ToolName] = {}
     hidden = (ToolName(name=tool_name(bot, suffix)) for suffix in (FIND, DO))
-    for tool in (*hidden, *tool_names(bot, named, (action.name for action in actions))):
+    owned = {at.name: [action.name for action in actions if action.is_of(at.name)] for at in folders}
+    for tool in (*hidden, *tool_names(bot, owned)):
         path = named[tool.behavior].path if tool.behavior else config_path
         if len(tool.name) > MAX_TOOL_NAME:
             message = f"The tool name `{tool.name}` has {len(tool.name)} characters; clients accept {MAX_TOOL_NAME}."
@@ -684,7 +714,12 @@ def _gates(
     """The gate of each action in each behavior; the most specific setting wins."""
     known = [action.name for action in actions]
     own = {behavior.name: _own_gates(folder, behavior) for behavior in behaviors}
-    positions = [Position(behavior=behavior.name, action=name) for behavior in behaviors for name in known]
+    positions = [
+        Position(behavior=behavior.name, action=action.name)
+        for behavior in behaviors
+        for action in actions
+        if action.is_of(behavior.name)
+    ]
     names = {*known, *own, *(f"{each.behavior}.{each.action}" for each in positions)}
     for key in config.gates:
         if key not in names:
@@ -695,6 +730,8 @@ def _gates(
     for action in actions:
         general = _changed(action.gate, config.gates.get(action.name))
         for behavior in behaviors:
+            if not action.is_of(behavior.name):
+                continue
             position = Position(behavior=behavior.name, action=action.name)
             whole = None if behavior.name in known else config.gates.get(behavior.name)
             nearer = _changed(_changed(general, whole), own[behavior.name].get(action.name))
@@ -751,8 +788,11 @@ def _check_policies(
     gates: Mapping[Position, model.Gate],
 ) -> None:
     for behavior in behaviors:
-        policies = [gates[Position(behavior=behavior.name, action=name)].policy for name in workflow]
+        places = [Position(behavior=behavior.name, action=name) for name in workflow]
+        policies = [gates[each].policy for each in places if each in gates]
         left = [policy for policy in policies if policy != "skip"]
+        if not policies:
+            continue  # said by `_check_owners`
         if not left:
             error = folder.error(
                 config_path,
