@@ -82,7 +82,9 @@ def _prompt(
         return [PromptMessage(content=await run_in_thread(lambda: text(given, state)))]
 
     name = tool_name(bot.name, suffix) if suffix else bot.name
-    return Prompt(name=name, description=f"{about}.", arguments=arguments, render=render, complete=_completions(bot, actions))
+    return Prompt(
+        name=name, description=f"{about}.", arguments=arguments, render=render, complete=_completions(bot, actions)
+    )
 
 
 def _completions(bot: LiveBot, actions: Sequence[str]) -> Complete:

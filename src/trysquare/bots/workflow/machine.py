@@ -115,9 +115,7 @@ class Plan:
         return "allow" if jump == "in_order" else self.jumps.get(jump, "allow")
 
     def contains(self, position: Position) -> bool:
-        return (
-            position.behavior in self.behaviors and position.action in self.actions and position not in self.absent
-        )
+        return position.behavior in self.behaviors and position.action in self.actions and position not in self.absent
 
     def order(self) -> Iterator[Position]:
         """Every workflow action of every behavior, in order."""
