@@ -202,10 +202,10 @@ def test_importing_trysquare_touches_no_network_starts_no_thread_and_writes_no_f
 
 def test_the_public_names_are_these() -> None:
     assert trysquare.__all__ == [
-        "Answer", "Argument", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent",
-        "DeclarationError", "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example",
-        "ExtMcpToolDecorator", "File", "Icon", "Image", "McpRequest", "Middleware", "Principal", "Proceed", "Prompt",
-        "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink",
+        "Answer", "AppPage", "Argument", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError",
+        "Consent", "DeclarationError", "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode",
+        "Example", "ExtMcpToolDecorator", "File", "Icon", "Image", "McpRequest", "Middleware", "Principal", "Proceed",
+        "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink",
         "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata",
         "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "transform_tool",
         "wait_for",

@@ -7,6 +7,7 @@ from trysquare.core.lazy import lazy_exports
 if TYPE_CHECKING:
     from trysquare.asgi import http_app
     from trysquare.client import Client, ToolResult
+    from trysquare.core.apps import AppPage
     from trysquare.core.arguments import ToolArguments
     from trysquare.core.call import call_tool
     from trysquare.core.content import Audio, EmbeddedResource, File, Image, ResourceContents, ResourceLink, Text
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "Argument", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError", "Consent",
-    "DeclarationError", "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode", "Example",
-    "ExtMcpToolDecorator", "File", "Icon", "Image", "McpRequest", "Middleware", "Principal", "Proceed", "Prompt",
-    "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink",
+    "Answer", "AppPage", "Argument", "Audio", "CallContext", "Client", "CombinedToolset", "ConfigurationError",
+    "Consent", "DeclarationError", "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode",
+    "Example", "ExtMcpToolDecorator", "File", "Icon", "Image", "McpRequest", "Middleware", "Principal", "Proceed",
+    "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink",
     "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata",
     "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "transform_tool",
     "wait_for",
@@ -50,6 +51,7 @@ __getattr__, __dir__ = lazy_exports(
     {
         "asgi": "http_app",
         "client": "Client ToolResult",
+        "core.apps": "AppPage",
         "core.arguments": "ToolArguments",
         "core.call": "call_tool",
         "core.content": "Audio EmbeddedResource File Image ResourceContents ResourceLink Text",

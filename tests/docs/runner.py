@@ -53,6 +53,7 @@ _MARKS: dict[str, frozenset[str]] = {
     "dockerfile": frozenset({"title"}),
     "ini": frozenset({"title"}),
     "nginx": frozenset({"title"}),
+    "html": frozenset({"title"}),
     "output": frozenset(),
     "text": frozenset(),
 }
@@ -207,7 +208,7 @@ class PageRun:
             case "json":
                 json.loads(block.text)
                 self._write(block)
-            case "markdown" | "dockerfile" | "ini" | "nginx":
+            case "markdown" | "dockerfile" | "ini" | "nginx" | "html":
                 self._write(block)
             case _:
                 pass

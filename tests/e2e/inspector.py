@@ -12,7 +12,7 @@ from tests.e2e.stdio_process import REPOSITORY
 from tests.support import node_command
 from trysquare.core.json import JsonObject
 
-_PACKAGE_FILE = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+LAUNCHER = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 Era = Literal["modern", "legacy"]
 
 FAILED_CALL = 5
@@ -39,7 +39,7 @@ class Inspected:
 async def inspected(target: Sequence[str], era: Era, *arguments: str) -> Inspected:
     """Run one method against a server: a command (stdio), or `--server-url ADDRESS --transport http`."""
     process = await asyncio.create_subprocess_exec(
-        *node_command(_PACKAGE_FILE),
+        *node_command(LAUNCHER),
         *("--cli", "-q", "--format", "json", "--protocol-era", era),
         *arguments,
         *target,

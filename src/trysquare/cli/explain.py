@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from trysquare.cli.annotated_source import print_source
 from trysquare.cli.command import Command, option
 from trysquare.cli.debug_prompt import PRINCIPAL, run_prompt
 from trysquare.cli.options import JSON
 from trysquare.cli.terminal import print_report
 from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.core.result import Result
+from trysquare.debug.explain.annotations import Report, report_of
 from trysquare.debug.explain.localization import BUDGET
 from trysquare.debug.explain.native import explain_target
 from trysquare.debug.explain.recording import TIMEOUT
@@ -49,20 +51,17 @@ _OPTIONS = (
         "--stop", nargs="?", choices=("failure", "suspect"), const="failure",
         help="then debug it, stopped at the failure (default) or at the first suspect; put it after TARGET",
     ),
-    option("--full", action="store_true", help="print everything, not the most important 2 KB"),
+    option("--source", action="store_true", help="print annotated source: the failing line, suspects, and values"),
+    option("--full", action="store_true", help="print everything, not the most important 2 KB, and the source"),
     JSON,
 )  # fmt: skip
 
 
 async def explain(arguments: argparse.Namespace) -> int:
     """Explain; 0 if there is an explanation or nothing failed, 1 otherwise."""
-    if not arguments.project.is_dir():
-        raise ConfigurationError(f"`{arguments.project}` is not a directory.", where="--project")
-    if arguments.stop is not None and arguments.json:
-        raise ConfigurationError("it reads commands, so it cannot be used with --json.", where="--stop")
+    _check(arguments)
     root = arguments.project.resolve()
-    if arguments.write_test is not None:
-        require_new_file(arguments.write_test)
+    report: Report | None = None
     async with open_service(DebugConfig(root=root)) as service:
         stop = None
         try:
@@ -80,16 +79,30 @@ async def explain(arguments: argparse.Namespace) -> int:
                 written = await write_regression_test(explained, file, target, root, service.supervisor)
             result = explain_result(explained, root, str(target), full=arguments.full)
             result = replace(result, warnings=(*result.warnings, written)) if written else result
+            if arguments.source or arguments.full:
+                report = report_of(explained, root, summary=str(result.value))
             if arguments.stop is not None and explained.failures:
                 _, stop = await start_stopped(
                     service, explained, target, root, arguments.stop, principal=PRINCIPAL, timeout=arguments.timeout
                 )
         except ToolError as error:
             result = Result.from_error(error)
-        print_report(result.to_json(), lambda: _print(result), json=arguments.json)
+        print_report(result.to_json(), lambda: _print(result, report, is_source=arguments.source), json=arguments.json)
         if stop is not None:
             await run_prompt(tools_of(service), stop)
     return 0 if result.success else 1
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what cannot be done before anything runs."""
+    if not arguments.project.is_dir():
+        raise ConfigurationError(f"`{arguments.project}` is not a directory.", where="--project")
+    if arguments.stop is not None and arguments.json:
+        raise ConfigurationError("it reads commands, so it cannot be used with --json.", where="--stop")
+    if arguments.source and arguments.json:
+        raise ConfigurationError("it is for a reader, so it cannot be used with --json.", where="--source")
+    if arguments.write_test is not None:
+        require_new_file(arguments.write_test)
 
 
 def _target_words(arguments: argparse.Namespace) -> str | list[str]:
@@ -103,11 +116,14 @@ def _target_words(arguments: argparse.Namespace) -> str | list[str]:
     return [*words, *chosen] if words else ["pytest", *chosen]
 
 
-def _print(result: Result[Any]) -> None:
+def _print(result: Result[Any], report: Report | None, *, is_source: bool) -> None:
     for warning in result.warnings:
         print(f"trysquare: {warning}", file=sys.stderr)
     if result.success:
-        print(result.value)
+        if not (is_source and report is not None):
+            print(result.value)
+        if report is not None:
+            print_source(report, is_alone=is_source)
         return
     print(f"trysquare: {result.error}", file=sys.stderr)
     if result.instruction:

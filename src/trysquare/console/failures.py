@@ -16,7 +16,7 @@ from trysquare.core.context import local_principal
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
 
 if TYPE_CHECKING:
-    from trysquare.console.annotations import Report
+    from trysquare.debug.explain.annotations import Report
 
 _KEPT = 20
 """Explanations that are kept."""
@@ -59,11 +59,8 @@ class Failures(OwnedRuns[Failure]):
         return failure
 
     async def _run(self, failure: Failure) -> None:
-        # Imported here: the debugger loads only for who asks for it.
-        from trysquare.console.annotations import explain
-
         try:
-            work = explain(failure.target, self._project)
+            work = _explain(failure.target, self._project)
             failure.report = await guard_crash("The explanation", work, arguments=failure.target)
         except ToolError as error:
             failure.error = error
@@ -72,6 +69,26 @@ class Failures(OwnedRuns[Failure]):
         finally:
             failure.seconds = time.monotonic() - failure.began
             self._announce(f"failure-{failure.id}")
+
+
+async def _explain(target: str, root: Path) -> Report:
+    """Run a test or command once in a project and explain why it fails. Raises `ToolError`."""
+    # Imported here: the debugger loads only for who asks for it.
+    from trysquare.debug.explain.annotations import report_of
+    from trysquare.debug.explain.native import explain_target
+    from trysquare.debug.explain.recording import TIMEOUT
+    from trysquare.debug.provider import open_service
+    from trysquare.debug.service import DebugConfig
+    from trysquare.debug.sessions.launch import read_target
+    from trysquare.debug.tools.recording import explain_result
+
+    async with open_service(DebugConfig(root=root)) as service:
+        asked = read_target(target, root)
+        explained = await explain_target(
+            asked, root, service.supervisor, timeout=TIMEOUT, sessions=service.sessions, principal="console"
+        )
+    result = explain_result(explained, root, str(asked), full=True)
+    return report_of(explained, root, summary=str(result.value), warnings=result.warnings)
 
 
 def require_local(session: Session) -> None:

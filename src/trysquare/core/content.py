@@ -8,7 +8,7 @@ import mimetypes
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, cast
@@ -131,6 +131,8 @@ class ResourceContents:
     mime_type: str | None = None
     text: str | None = None
     blob: str | None = None
+    meta: Mapping[str, Any] | None = None
+    """What goes with it as `_meta`, such as `ui` of an app's page."""
 
     def __str__(self) -> str:
         size = len((self.text or "").encode()) if self.blob is None else len(self.blob) * 3 // 4 - self.blob.count("=")

@@ -36,7 +36,8 @@ from trysquare.core.errors import (
     QuestionDeclined,
     ToolError,
 )
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_list, as_object
+from trysquare.core.metadata import APP_MIME_TYPE, UI_EXTENSION
 from trysquare.core.untrusted import block, cleaned_value, folded
 
 if TYPE_CHECKING:
@@ -327,6 +328,12 @@ class CallContext:
     def client_capabilities(self) -> Mapping[str, Any]:
         """What the client says it can do, in the protocol's words; `offers` answers for one of them."""
         return getattr(self.caller, "client_capabilities", _NONE)
+
+    @property
+    def shows_apps(self) -> bool:
+        """Whether the client shows the pages of tools (MCP Apps). What a tool returns is text for those that do not."""
+        extensions = as_object(self.client_capabilities.get("extensions"))
+        return APP_MIME_TYPE in as_list(as_object(extensions.get(UI_EXTENSION)).get("mimeTypes"))
 
     @property
     def protocol_version(self) -> str | None:

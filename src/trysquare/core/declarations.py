@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol, TypeVar, Unpack, cast, overload
 
+from trysquare.core.apps import META_KEY, AppPage, Audience, page_address, page_of, page_resource, tool_meta
 from trysquare.core.arguments import DrainableRegistry
 from trysquare.core.errors import DeclarationError
 from trysquare.core.hints import declaring
@@ -96,6 +99,42 @@ class Tools:
         return remember if function is None else remember(function)
 
     declare = tool
+
+    @overload
+    def app(self, function: F, /) -> F: ...
+
+    @overload
+    def app(
+        self,
+        page: AppPage | str | Path | None = None,
+        /,
+        *,
+        audience: Sequence[Audience] = ("model", "app"),
+        **options: Unpack[ToolOptions],
+    ) -> Callable[[F], F]: ...
+
+    def app(self, page: Any = None, /, *, audience: Sequence[Audience] = ("model", "app"), **options: Any) -> Any:
+        """Declare a function as a tool with a page, which clients that support MCP Apps show beside its calls.
+
+        The page is an HTML file beside the module, a text that begins with `<`, `AppPage.chart()` or, without one, the
+        form of the tool. Other clients get what the tool returns, as ever. `audience=["app"]` is for tools that only
+        the page calls; it hides them from models, and protects nothing.
+        """
+        is_bare = callable(page)
+
+        def remember(declared: F) -> F:
+            with declaring(declared):
+                about, named = page_of(None if is_bare else page, declared), self.server_info
+                made = tool(declared, values=self._lifespans, **options)
+                place = (named and named.name) or getattr(declared, "__module__", None) or ""
+                address = page_address(made.name, place)
+                meta = {**made.metadata.meta, META_KEY: tool_meta(address, audience)}
+                made = replace(made, metadata=replace(made.metadata, meta=meta))
+                self.add(made)
+                self._resources.add(address, page_resource(about, address, made))
+            return declared
+
+        return remember(page) if is_bare else remember
 
     def add(self, made: Tool) -> None:
         """Add a tool that was made elsewhere."""

@@ -25,6 +25,9 @@ RIGHTS = (RESTART_RIGHT, CONSOLE_RIGHT)
 """Every right. A token has none unless it was given one by name."""
 PAGE_READER = "page_reader"
 """The category of the tool that reads on in long answers; it is listed where one of the others may give one."""
+UI_EXTENSION = "io.modelcontextprotocol/ui"
+"""The extension of clients that show pages beside tools: MCP Apps."""
+APP_MIME_TYPE = "text/html;profile=mcp-app"
 ALL_PROFILES = frozenset({"full", "levels", "gateway"})
 
 

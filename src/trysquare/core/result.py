@@ -63,7 +63,10 @@ def _embedded(resource: Any) -> ResourceContents | None:
     embedded = cast(JsonObject, resource)
     kind = "blob" if "blob" in embedded else "text"
     uri, mime_type = _text(embedded, "uri"), _text(embedded, "mimeType") or None
-    return ResourceContents(uri=uri, mime_type=mime_type, **{kind: _text(embedded, kind)})
+    held = _text(embedded, kind)
+    if kind == "blob":
+        return ResourceContents(uri=uri, mime_type=mime_type, blob=held)
+    return ResourceContents(uri=uri, mime_type=mime_type, text=held)
 
 
 def _text(block: Mapping[str, Any], name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from trysquare.core.apps import APPROVAL_PAGE, META_KEY, has_page
 from trysquare.core.content import Audio, Content, Image, ResourceContents, ResourceLink, Text
 from trysquare.core.context import Answer, ClientRequest, ElicitRequest, RootsRequest, SamplingRequest, Visit
 from trysquare.core.errors import ErrorCode, ToolError
@@ -44,9 +45,8 @@ def contents_to_wire(contents: ResourceContents) -> JsonObject:
     wire: JsonObject = {"uri": contents.uri}
     if contents.mime_type is not None:
         wire["mimeType"] = contents.mime_type
-    if contents.blob is not None:
-        return {**wire, "blob": contents.blob}
-    return {**wire, "text": contents.text or ""}
+    wire |= {"text": contents.text or ""} if contents.blob is None else {"blob": contents.blob}
+    return {**wire, "_meta": dict(contents.meta)} if contents.meta else wire
 
 
 def _link(link: ResourceLink) -> JsonObject:
@@ -285,6 +285,8 @@ def _meta(metadata: ToolMetadata) -> JsonObject:
         meta[VERSION_KEY] = metadata.version
     if metadata.deprecated is not None:
         meta[DEPRECATED_KEY] = metadata.deprecated
+    if META_KEY not in meta and has_page(metadata):
+        meta[META_KEY] = {"resourceUri": APPROVAL_PAGE}
     return _tagged(metadata.tags, meta)
 
 

@@ -210,7 +210,7 @@ async def localize(
     return Localization(found=located)
 
 
-async def changed_lines(root: Path) -> dict[str, tuple[str, frozenset[int]]]:
+async def changed_lines(root: Path, files: Sequence[str] = ("*.py",)) -> dict[str, tuple[str, frozenset[int]]]:
     """By file: the lines that differ from the last commit, or if none does, those that the last commit changed."""
     top = (await _git(root, "rev-parse", "--show-toplevel")).strip()
     if not top:
@@ -222,7 +222,7 @@ async def changed_lines(root: Path) -> dict[str, tuple[str, frozenset[int]]]:
         found: dict[str, set[int]] = {}
         file = ""
         for line in (
-            await _git(root, "diff", "-U0", "--no-color", "--no-ext-diff", *revisions, "--", "*.py")
+            await _git(root, "diff", "-U0", "--no-color", "--no-ext-diff", *revisions, "--", *files)
         ).splitlines():
             if line.startswith("+++ "):
                 file = str(Path(top) / line[6:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from trysquare.core.apps import APPROVAL_PAGE, approval_resource
 from trysquare.core.call import direct_calls, get_resource
 from trysquare.core.context import Principal
 from trysquare.core.errors import ErrorCode, InputRequired, NotFound
@@ -50,7 +51,7 @@ class ResourceHandlers:
         caller = McpCaller(request)
         context = call_context(caller, self._options, self._direct)
         try:
-            found = get_resource(self._toolset, params.uri, request.principal)
+            found = self._page(params.uri) or get_resource(self._toolset, params.uri, request.principal)
             reading = found.read(params.uri, {}, context)
             return reading_to_wire(await bounded(f"Resource {params.uri[:200]}", reading, context))
         except InputRequired:
@@ -76,6 +77,10 @@ class ResourceHandlers:
         params: ListenParams = request.params
         self._follow(params.notifications.resource_subscriptions or (), request.principal)
         return await self._hub.listen(request, params.notifications)
+
+    def _page(self, uri: str) -> Resource | None:
+        """Our own page of tools that need consent, which belongs to no toolset and holds nothing to protect."""
+        return approval_resource() if uri == APPROVAL_PAGE else None
 
     def _find(self, uri: str, principal: Principal) -> Resource | None:
         return self._toolset.find_resource(uri) if principal.may_use(RESOURCES_SCOPE) else None

@@ -16,7 +16,7 @@ from typing import Protocol
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_object
 from trysquare.core.text import truncate
-from trysquare.debug.explain.explain import Explained, Explanation
+from trysquare.debug.explain.explain import Explained, Explanation, RanLine
 from trysquare.debug.explain.failures import Raised, Site
 from trysquare.debug.explain.localization import Localization, changed_lines
 from trysquare.debug.explain.recording import TAIL, Cost, OutputTail
@@ -177,7 +177,8 @@ async def explain_suite(
     if failed and budget > 0:
         located = rank(run, failed[0], sources)
         if located.is_located and git:
-            located = located.with_hints([], await changed_lines(root))
+            kinds = sorted({f"*{Path(each.file).suffix}" for each in located.suspects})
+            located = located.with_hints([], await changed_lines(root, kinds))
         failures[0] = (failed[0].name, _explanation(failed[0], run, root, sources, located))
     outcome = "failed" if failed else "passed" if run.exit_code == 0 else "exited"
     lines = sum(len(each.lines or ()) for each in run.tests)
@@ -255,6 +256,7 @@ def _explanation(
         function="?" if user is None else user.function,
         head=head,
         detail=(*(f"  {line}" for line in detail), *_value_lines(test, str(root))),
+        ran=tuple(RanLine(file=each.file, line=each.line, changes=each.values) for each in test.frames if each.values),
         notes=(*(f"swallowed on the way: {each}" for each in test.swallowed[-_MAX_SWALLOWED:]), *run.notes),
         test=(test.file, test.name),
         localization=located,

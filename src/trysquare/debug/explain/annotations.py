@@ -7,16 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trysquare.debug.explain.explain import FULL, Explained, Explanation, RanLine
-from trysquare.debug.explain.localization import BUDGET
-from trysquare.debug.explain.native import explain_target
-from trysquare.debug.explain.recording import TIMEOUT
-from trysquare.debug.provider import open_service
-from trysquare.debug.service import DebugConfig
-from trysquare.debug.sessions.launch import read_target
 from trysquare.debug.sources import Sources, relative
-from trysquare.debug.tools.recording import explain_result
 
-PRINCIPAL = "console"
 _AROUND = 3
 """Lines that are shown before and after one that says something."""
 _MAX_FAILURES = 10
@@ -86,19 +78,7 @@ class Report:
     warnings: Sequence[str]
 
 
-async def explain(target: str, root: Path) -> Report:
-    """Run a test or command once in a project and explain why it fails. Raises `ToolError`."""
-    async with open_service(DebugConfig(root=root)) as service:
-        asked = read_target(target, root)
-        explained = await explain_target(
-            asked, root, service.supervisor, timeout=TIMEOUT, sessions=service.sessions, principal=PRINCIPAL,
-            budget=BUDGET,
-        )  # fmt: skip
-    result = explain_result(explained, root, str(asked), full=True)
-    return report_of(explained, root, summary=str(result.value), warnings=result.warnings)
-
-
-def report_of(explained: Explained, root: Path, *, summary: str, warnings: Sequence[str]) -> Report:
+def report_of(explained: Explained, root: Path, *, summary: str = "", warnings: Sequence[str] = ()) -> Report:
     """An outcome with the source of each failure."""
     shown = explained.failures[:_MAX_FAILURES]
     failures = [_failed(name, each, root) for name, each in shown]
@@ -147,6 +127,9 @@ def _excerpts(explanation: Explanation, root: Path) -> list[Excerpt]:
     failing = _place(explanation.location)
     suspects = explanation.suspects or explanation.locations
     ranks = {(each.file, each.line): rank for rank, each in enumerate(suspects[:_MAX_SUSPECTS], start=1)}
+    for each in explanation.suspects[:_MAX_SUSPECTS]:
+        if text := each.values():
+            values.setdefault((each.file, each.line), text)
     for known in explanation.facts:
         values.setdefault(failing, f"{known.suspect.expression} = {known.suspect.value}")
     marked = dict.fromkeys([failing, *ranks, *values])
