@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import size
+from trysquare import ConfigurationError
 from trysquare.bots.definition.check import check_folder
 from trysquare.bots.definition.checklists import Group, Item, Outline, read_groups, read_outline
 from trysquare.bots.definition.folder import MAX_TOOL_NAME
 from trysquare.bots.definition.imported import bot_of, write_imported
 from trysquare.cli.main import main
-from trysquare.core.errors import ConfigurationError
 
 TASKS = """---
 description: "Tasks"
@@ -253,8 +253,8 @@ def test_any_texts_give_a_bot_in_which_check_finds_nothing(
     assert max(map(len, names)) <= MAX_TOOL_NAME
 
 
-def test_a_name_that_leaves_no_room_for_the_tools_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no room"):
+def test_a_name_that_is_too_long_for_those_of_the_tools_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="too long"):
         bot_of(outline_of(tmp_path, [("A long heading of a list", ["a"])]), "a" * 50)
 
 

@@ -72,7 +72,7 @@ def read_outline(path: Path) -> Outline:
         found = found or (None if marked else _single(path, folder)) or _speckit(path, folder, marked=marked)
     if found is None:
         raise ConfigurationError(
-            "this is no project of spec-kit or OpenSpec.",
+            "no project of spec-kit or OpenSpec was found.",
             where=str(path),
             hint="It has neither specs/NAME/tasks.md nor openspec/changes/NAME/tasks.md. Name a Markdown file with "
             "checkboxes, such as TODO.md.",

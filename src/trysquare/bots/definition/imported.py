@@ -58,11 +58,11 @@ def bot_of(outline: Outline, name: str | None = None) -> ImportedBot:
         hint = "Use lower-case letters, digits and single underscores: my_bot."
         raise ConfigurationError(f"invalid bot name `{name}`.", where="--name", hint=hint)
     behaviors = _distinct((_name_of(_NUMBER.sub("", each.title), _BEHAVIOR) for each in outline.groups), "part")
-    room = MAX_TOOL_NAME - len(name) - max(map(len, behaviors)) - 2
-    if room < _LEAST:
-        hint = f"Choose one of at most {len(name) - _LEAST + room} characters with --name."
-        raise ConfigurationError(f"the name `{name}` leaves no room for those of its tools.", hint=hint)
-    steps = _steps(name, behaviors, outline.groups, room)
+    limit = MAX_TOOL_NAME - len(name) - max(map(len, behaviors)) - 2
+    if limit < _LEAST:
+        hint = f"Choose one of at most {len(name) - _LEAST + limit} characters with --name."
+        raise ConfigurationError(f"the name `{name}` is too long for the names of its tools.", hint=hint)
+    steps = _steps(name, behaviors, outline.groups, limit)
     files = {path: _json(content) for path, content in _documents(name, outline, behaviors, steps).items()}
     files["README.md"] = _readme(name, outline, behaviors)
     return ImportedBot(name=name, files=files, steps=tuple(steps), behaviors=tuple(behaviors))
@@ -111,14 +111,14 @@ def with_checked(
     return replace(machine.point_to(state, left[0]), delivered=False), tuple(added)
 
 
-def _steps(name: str, behaviors: Sequence[str], groups: Sequence[Group], room: int) -> list[Step]:
+def _steps(name: str, behaviors: Sequence[str], groups: Sequence[Group], limit: int) -> list[Step]:
     used = {tool_name(name, suffix) for suffix in RESERVED} | {tool_name(name, each, TOOL) for each in behaviors}
     taken, steps = {*behaviors, *_TAKEN}, list[Step]()
     for behavior, group in zip(behaviors, groups, strict=True):
         prefix = tool_name(name, behavior, "")
         # What is done comes first: closing an action moves on to the one after it, done or not.
         for item in sorted(group.items, key=lambda item: not item.done):
-            action = _free(_name_of(_MARK.sub("", item.text), room) or "item", room, taken, used, prefix)
+            action = _free(_name_of(_MARK.sub("", item.text), limit) or "item", limit, taken, used, prefix)
             taken.add(action)
             used.add(tool_name(name, behavior, action))
             position = Position(behavior=behavior, action=action)
@@ -126,12 +126,12 @@ def _steps(name: str, behaviors: Sequence[str], groups: Sequence[Group], room: i
     return steps
 
 
-def _free(wanted: str, room: int, taken: set[str], tools: set[str], prefix: str) -> str:
+def _free(wanted: str, limit: int, taken: set[str], tools: set[str], prefix: str) -> str:
     """A name that nothing has, made of the wanted one."""
     found, number = wanted, 1
     while found in taken or f"{prefix}{found}" in tools:
         number += 1
-        found = f"{wanted[: room - len(str(number)) - 1].rstrip('_')}_{number}"
+        found = f"{wanted[: limit - len(str(number)) - 1].rstrip('_')}_{number}"
     return found
 
 
@@ -142,14 +142,14 @@ def _distinct(names: Iterable[str], otherwise: str) -> list[str]:
     return found
 
 
-def _name_of(text: str, room: int) -> str:
+def _name_of(text: str, limit: int) -> str:
     """A text as a name of at most so many characters, cut between words where that leaves most of it."""
     plain = unicodedata.normalize("NFKD", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)).encode("ascii", "ignore")
     name = re.sub(r"[^a-z0-9]+", "_", plain.decode().lower().replace("'", "")).strip("_")
-    if len(name) <= room:
+    if len(name) <= limit:
         return name
-    cut = name[: room + 1].rpartition("_")[0]
-    return cut if len(cut) * 2 > room else name[:room].strip("_")
+    cut = name[: limit + 1].rpartition("_")[0]
+    return cut if len(cut) * 2 > limit else name[:limit].strip("_")
 
 
 def _documents(name: str, outline: Outline, behaviors: Sequence[str], steps: Sequence[Step]) -> dict[str, Any]:
