@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         TrysquareError,
     )
     from trysquare.core.injection import Depends
-    from trysquare.core.metadata import Consent, Example, Icon, ToolMetadata
+    from trysquare.core.metadata import Consent, Example, Icon, TaskOptions, ToolMetadata
     from trysquare.core.prompts import Prompt, PromptArgument, PromptMessage, prompt
     from trysquare.core.requests import McpRequest, Proceed
     from trysquare.core.resources import Resource, ResourceTemplate
@@ -41,9 +41,9 @@ __all__ = [
     "Consent", "DeclarationError", "Declarations", "Depends", "DynamicToolset", "EmbeddedResource", "ErrorCode",
     "Example", "ExtMcpToolDecorator", "File", "Icon", "Image", "McpRequest", "Middleware", "Principal", "Proceed",
     "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink",
-    "ResourceTemplate", "Result", "StaticToolset", "Text", "Tool", "ToolArguments", "ToolError", "ToolMetadata",
-    "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool", "transform_tool",
-    "wait_for",
+    "ResourceTemplate", "Result", "StaticToolset", "TaskOptions", "Text", "Tool", "ToolArguments", "ToolError",
+    "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool",
+    "transform_tool", "wait_for",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -59,7 +59,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.declarations": "Declarations Tools",
         "core.errors": "ConfigurationError DeclarationError ErrorCode QuestionDeclined ToolError TrysquareError",
         "core.injection": "Depends",
-        "core.metadata": "Consent Example Icon ToolMetadata",
+        "core.metadata": "Consent Example Icon TaskOptions ToolMetadata",
         "core.prompts": "Prompt PromptArgument PromptMessage prompt",
         "core.requests": "McpRequest Proceed",
         "core.resources": "Resource ResourceTemplate",

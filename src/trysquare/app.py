@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from trysquare.core.toolset import DiscoveringToolset, HttpRoute, ServerInfo, Toolset
     from trysquare.search import Vectors
     from trysquare.server import ServeOptions
+    from trysquare.store.tasks import StoredTasks
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,8 +98,15 @@ class App:
             direct=direct_calls(self.direct),
             handles=self.handles(shared=shared),
             request_middleware=self.request_middleware,
+            tasks=self._tasks(),
             skills=bool(self.settings.guide),
         )
+
+    def _tasks(self) -> StoredTasks | None:
+        from trysquare.store.tasks import StoredTasks
+
+        most = self.settings.limits.tasks_per_caller
+        return StoredTasks(self.state, most_open=most) if most else None
 
 
 @asynccontextmanager

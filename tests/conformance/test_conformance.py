@@ -12,6 +12,8 @@ from tests.conformance.fixture.toolset import conformance_toolset
 from tests.conformance.suite import Outcome, run_scenarios, run_suite
 from tests.e2e.servers import served_over_http
 from tests.guide.opened import opened, write_guide
+from tests.server.task_calls import stored_tasks
+from trysquare.server import ServeOptions
 
 SUITE_SECONDS = 110
 
@@ -53,6 +55,39 @@ async def test_the_skills_of_a_guide_pass_the_scenarios_of_their_extension(tmp_p
     assert not outcome.missing, f"not run: {', '.join(outcome.missing)}"
     assert not outcome.failures, _told(outcome)
     assert (outcome.warnings, outcome.skipped) == ({}, {})
+
+
+TASK_SCENARIOS = tuple(
+    f"tasks-{name}"
+    for name in (
+        "lifecycle",
+        "capability-negotiation",
+        "wire-fields",
+        "request-state-removal",
+        "mrtr-input",
+        "request-headers",
+        "dispatch-and-envelope",
+        "status-notifications",
+        "required-task-error",
+        "mrtr-composition",
+    )
+)
+"""The extension for tasks. The scenario of its notifications has no checks yet and counts as passed."""
+
+
+@pytest.mark.node
+@pytest.mark.xdist_group("conformance")
+async def test_tasks_pass_the_scenarios_of_their_extension(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    options = ServeOptions(name="fixture", version="1", tasks=stored_tasks(tmp_path / "state"))
+    async with asyncio.timeout(SUITE_SECONDS), served_over_http(conformance_toolset(), options) as url:
+        outcome = await run_scenarios(url, TASK_SCENARIOS, tmp_path / "results")
+    record_property("shown", f"conformance tasks: {outcome.passed}/{len(outcome.required)}")
+    assert not outcome.missing, f"not run: {', '.join(outcome.missing)}"
+    assert not outcome.failures, _told(outcome)
+    assert outcome.warnings == {}
+    assert list(outcome.skipped) == ["tasks-status-notifications"]
 
 
 def _told(outcome: Outcome) -> str:

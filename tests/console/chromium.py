@@ -43,6 +43,8 @@ class Chromium:
         for line in self._process.stdout:
             answer = json.loads(line)
             waiting = self._answers.pop(answer["id"])
+            if not waiting.set_running_or_notify_cancel():
+                continue
             if "error" in answer:
                 waiting.set_exception(PageError(answer["error"]))
             else:
@@ -58,16 +60,22 @@ class Chromium:
         return await asyncio.wrap_future(answer)
 
     @asynccontextmanager
-    async def window(self, *, size: tuple[int, int] = DESKTOP, dark: bool = False) -> AsyncGenerator[Window]:
-        """A window of its own, with its own cookies."""
+    async def window(
+        self, *, size: tuple[int, int] = DESKTOP, dark: bool = False, axe: bool = False, scale: float = 1
+    ) -> AsyncGenerator[Window]:
+        """A window of its own, with its own cookies; `axe` brings what looks for faults of accessibility."""
         context = f"context{next(_MADE)}"
         width, height = size
         options = {
             "viewport": {"width": width, "height": height}, "colorScheme": "dark" if dark else "light",
-            "reducedMotion": "reduce",
+            "reducedMotion": "reduce", "deviceScaleFactor": scale,
         }  # fmt: skip
         await self.run("browser", ["newContext", options], keep=context)
         try:
+            if axe:
+                await self.run(
+                    context, ["addInitScript", {"path": str(NODE_PROJECT / "node_modules/axe-core/axe.min.js")}]
+                )
             window = Window(browser=self, context=context)
             yield await window.tab()
         finally:
@@ -133,7 +141,10 @@ class Window:
 
     async def until(self, expression: str) -> None:
         """Wait until an expression of the page is true."""
-        await self.do(["waitForFunction", expression])
+        # Not by `waitForFunction`, which evaluates text inside the page: its policy forbids that.
+        looks = f"const look = () => ({expression}) ? done(null) : setTimeout(look, 30); look();"
+        async with asyncio.timeout(20):
+            await self.evaluate(f"new Promise((done) => {{ {looks} }})")
 
     async def evaluate(self, expression: str) -> Any:
         return await self.do(["evaluate", expression])
@@ -158,6 +169,16 @@ class Window:
     async def credentials(self) -> list[dict[str, Any]]:
         """The passkeys of the authenticator, with their private keys."""
         return (await self.authenticator("getCredentials"))["credentials"]
+
+    async def faults(self) -> list[str]:
+        """What axe-core finds on the page that is serious: the rule, and where."""
+        found = await self.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            f"{each['id']}: {node['html'][:200]} {node['failureSummary']}"
+            for each in found["violations"]
+            if each["impact"] in ("serious", "critical")
+            for node in each["nodes"]
+        ]
 
     async def picture(self, file: Path, *, whole: bool = False) -> None:
         await self.do(["screenshot", {"path": str(file), "fullPage": whole}])

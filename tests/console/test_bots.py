@@ -57,6 +57,15 @@ def waits(board: str) -> dict[str, str]:
     return {name: match[1].replace("&#39;", "'") for name, match in found.items() if match}
 
 
+def changes(page: str) -> dict[str, tuple[str, set[str], set[str]]]:
+    """The files of a gate: what happened to each, and which versions its diff takes away and adds."""
+    found = re.findall(r'data-testid="file">(\S+) <span class="tag">(\w+)</span></h3>(.*?)</pre>', page, re.DOTALL)
+    return {
+        path: (change, set(re.findall(r">-(version: .*)", diff)), set(re.findall(r">\+(version: .*)", diff)))
+        for path, change, diff in found
+    }
+
+
 async def version(browser: Browser) -> int:
     found = re.search(r"done, version (\d+)", await browser.get(RUN, part=True))
     assert found is not None
@@ -80,12 +89,22 @@ async def test_a_run_is_followed_to_its_gate_which_is_closed_on_the_page(project
             await call(client, "ship_validate_rules")
             closing = asyncio.create_task(call(client, "close_current_action"))
             [question] = await browser.questions(changed)
-            board = await browser.get(RUN)
+            board, page = await browser.get(RUN), await browser.get("/")
             assert 'data-action="ship.validate_rules" aria-current="step"' in board
             await browser.decide(question, "approve")
             await closing
             while 'data-testid="run-state">complete' not in (board := await browser.get(RUN, part=True)):
                 await changed("bots")
+            # What was approved is the measure of what is approved next.
+            assert changes(page) == {"docs/release.yaml": ("added", set[str](), {"version: 1.4.0"})}
+            write_document(project, "1.5.0")
+            await call(client, "ship_validate_rules")
+            closing = asyncio.create_task(call(client, "close_current_action"))
+            [question] = await browser.questions(changed)
+            page = await browser.get("/")
+            assert changes(page) == {"docs/release.yaml": ("changed", {"version: 1.4.0"}, {"version: 1.5.0"})}
+            await browser.decide(question, "approve")
+            await closing
         assert states(board)["validate_rules"] == "confirmed"
         assert waits(board) == {}
         assert "complete" in await browser.get("/bots", part=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.console.conftest import Browser, serving
@@ -40,19 +42,32 @@ async def act(browser: Browser, server: str, what: str) -> str:
     return response.text
 
 
+async def reaches(browser: Browser, changed: Callable[[str], Awaitable[None]], server: str, state: str) -> None:
+    """Wait until a server is shown in a state: it may start for what the gateway reads in the background."""
+    async with asyncio.timeout(60):
+        while states(await browser.get("/servers", part=True))[server] != state:
+            await changed("servers")
+
+
 async def test_servers_are_tested_stopped_and_restarted(project: Path) -> None:
-    async with serving(project, gateway=(configured(project),)) as site, site.browser() as browser:
+    async with (
+        serving(project, gateway=(configured(project),)) as site,
+        site.browser() as browser,
+        browser.watching() as changed,
+    ):
         assert states(await browser.get("/servers")) == {"shop": "asleep", "gone": "asleep"}
         tested = await act(browser, "shop", "test")
-        assert states(tested)["shop"] == "running"
         assert "shop works" in tested
+        await reaches(browser, changed, "shop", "running")
         assert states(await act(browser, "gone", "test"))["gone"] == "failing"
         gateway = site.console.workspace.gateway
         assert gateway is not None
         # The test reads the server's other lists too, which would start it again.
         await gateway.background.wait()
-        assert states(await act(browser, "shop", "stop"))["shop"] == "asleep"
-        assert states(await act(browser, "shop", "restart"))["shop"] == "running"
+        await act(browser, "shop", "stop")
+        await reaches(browser, changed, "shop", "asleep")
+        await act(browser, "shop", "restart")
+        await reaches(browser, changed, "shop", "running")
         assert (await browser.post("/servers/shop", {"do": "delete"})).status_code == 400
         assert (await browser.post("/servers/nothing", {"do": "stop"})).status_code == 400
 
@@ -93,4 +108,5 @@ async def test_a_changed_command_waits_for_a_human(project: Path) -> None:
             assert "--log-level=ERROR" in page
             assert "human must approve" in await act(browser, "shop", "test")
             await browser.decide(question, "approve")
-        assert states(await act(browser, "shop", "test"))["shop"] == "running"
+            await act(browser, "shop", "test")
+            await reaches(browser, changed, "shop", "running")

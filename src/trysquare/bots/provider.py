@@ -36,6 +36,7 @@ from trysquare.bots.tools.responses import BotCall
 from trysquare.core.approvals import Approvals
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError
+from trysquare.core.host_paths import relative_to
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import FAMILY, RESTART_RIGHT, ToolMetadata
 from trysquare.core.result import Result
@@ -150,7 +151,8 @@ class BotToolset(DynamicToolset):
         name = names.tool_name(self.bot.name, suffix)
 
         async def call(given: JsonObject, context: CallContext) -> Result[Any]:
-            return await run(name, arguments.parse(name, given), context)
+            result = await run(name, arguments.parse(name, given), context)
+            return self._for_remote(result) if context.is_remote else result
 
         metadata = ToolMetadata(
             toolset=TOOLSET,
@@ -167,6 +169,11 @@ class BotToolset(DynamicToolset):
         description = describe(purpose, triggers)
         # Documented as in guide/tools/README.md.
         return Tool(name=name, description=description, arguments=arguments, call=call, metadata=metadata)
+
+    def _for_remote(self, result: Result[Any]) -> Result[Any]:
+        """The result with the paths of the project relative to it, as later calls may name them."""
+        config = self.bot.config
+        return relative_to((config.project.resolve(), config.folder.resolve()), result)
 
     def _call(self, tool: str, parameters: Parameters, context: CallContext) -> BotCall:
         principal, client = context.principal.subject, context.client or ""

@@ -25,7 +25,7 @@ from trysquare.console.sessions import Session, Sessions
 from trysquare.console.sources import ConsentQuestions, HeldDefinitions, HeldServers, JobQuestions
 from trysquare.console.trials import Trials
 from trysquare.console.workspace import Workspace
-from trysquare.core.errors import ToolError, TrysquareError
+from trysquare.core.errors import NotFound, ToolError, TrysquareError
 from trysquare.core.toolset import Toolset
 from trysquare.providers import Origins
 from trysquare.server import ServeOptions
@@ -87,7 +87,7 @@ class Console:
         self.live = Live(_topics(self, workspace), [path.parent for path in workspace.state_files])
         self.failures = Failures(workspace.project, self.live.announce)
         self.trials = Trials(workspace.toolset, workspace.options, self.live.announce)
-        self._app = Starlette(routes=[*self._routes(), *static_files()])
+        self._app = Starlette(routes=[*self._routes(), *static_files()], exception_handlers={404: self._not_found})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -155,6 +155,13 @@ class Console:
 
         return respond
 
+    async def _not_found(self, request: Request, error: Exception) -> Response:
+        async def missing(visit: Visit) -> Response:
+            problem = NotFound("There is no such page.", instruction="Choose a part of the console.")
+            return visit.page("error.html", part="", status=404, error=problem)
+
+        return await self._guarded(missing, "GET")(request)
+
     async def _sign_in(self, request: Request) -> Response:
         if request.method == "POST":
             form = dict(await read_form(request))
@@ -221,7 +228,8 @@ def _to_sign_in(request: Request) -> Response:
 
 
 def _sources(workspace: Workspace) -> list[QuestionSource]:
-    sources: list[QuestionSource] = [ConsentQuestions(workspace.approvals), JobQuestions(workspace.jobs)]
+    calls = ConsentQuestions(workspace.approvals, lambda: workspace.bots)
+    sources: list[QuestionSource] = [calls, JobQuestions(workspace.jobs)]
     if workspace.gateway is not None:
         servers, pins, opened = workspace.gateway, workspace.launch_pins, workspace.opened
         sources += [HeldServers(servers, pins, opened), HeldDefinitions(servers, pins, opened)]
@@ -250,7 +258,7 @@ def _topics(console: Console, workspace: Workspace) -> list[Topic]:
     def states_of_servers() -> Hashable:
         if gateway is None:
             return ()
-        return tuple((name, each.state, each.failures) for name, each in gateway.pool.status().items())
+        return tuple((name, each.state, each.failures, each.lost) for name, each in gateway.pool.status().items())
 
     def entries() -> Hashable:
         """The servers as they are configured now: a change of one may wait for a human."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from trysquare.bots.actions import produced_files
+from trysquare.bots.artifacts import changed_files
 from trysquare.bots.comparison import compare
 from trysquare.bots.documents.store import expand
 from trysquare.bots.gates import Gates
 from trysquare.bots.overview import report_bot, report_entry, report_run
 from trysquare.bots.people import People, comments_on
+from trysquare.bots.run_files import defined_path
 from trysquare.bots.workflow.machine import Plan, Position, RunState, is_gate, is_open, open_gates
 from trysquare.bots.workflow.runs import RunSummary
+from trysquare.console.decisions import FileChange
 from trysquare.core.errors import ErrorCode, NotFound
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, as_object
 from trysquare.files.root import DirectoryRoot, PathNotAllowed
 
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 LONGEST_HISTORY = 200
 """Lines of a run's history on its page, newest first."""
 MAX_FILE = 4_000_000
+MAX_LINES = 400
+"""Lines of the difference of one file of a gate."""
 A_PERSON = "a human's proof"
 
 
@@ -151,6 +156,32 @@ def difference(bot: LiveBot, run: str, before: int, after: int) -> dict[str, Any
     """What differs between two versions of a run, in actions and files."""
     require_run(bot, run)
     return compare(bot, f"{run}@{before}", f"{run}@{after}")
+
+
+def gate_changes(bots: Sequence[LiveBot], arguments: JsonObject) -> list[FileChange]:
+    """The files of a gate, each beside what a human approved there before; none for a bot that is not served here."""
+    name, _, rest = str(arguments["action"]).partition(".")
+    bot = next((each for each in bots if each.name == name), None)
+    if bot is None or str((project := bot.project()).root) != arguments["project"]:
+        return []
+    run, after = str(arguments["run"]), as_object(arguments["files"])
+    lines = (line.entry for line in project.state.latest_history(run, limit=LONGEST_HISTORY))
+    last = next((each for each in lines if str(each.position) == rest and each.is_approved and each.files), None)
+    approved: Mapping[str, str] = {} if last is None or last.files is None else last.files
+    before = {path: approved[known] for path in after if (known := defined_path(path, run)) in approved}
+    headings = ("approved before", "now")
+    changed = {each["path"]: each for each in changed_files(project.root, before, after, headings=headings)}
+    return [_file_change(path, changed.get(path)) for path in sorted(after)]
+
+
+def _file_change(path: str, found: JsonObject | None) -> FileChange:
+    if found is None:
+        return FileChange(path=path, change="unchanged")
+    lines = found["lines"]
+    if lines is None:
+        return FileChange(path=path, change=found["change"], note=found["note"])
+    note = f"{len(lines) - MAX_LINES:,} more lines" if len(lines) > MAX_LINES else ""
+    return FileChange(path=path, change=found["change"], diff="\n".join(lines[2:MAX_LINES]), note=note)
 
 
 def _size(folder: DirectoryRoot, path: str) -> int | None:

@@ -30,6 +30,18 @@ REFUSE = Choice(value="refuse", label="Refuse", is_refusal=True)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FileChange:
+    """A file that a decision is about, and how it differs from what was decided on before."""
+
+    path: str
+    change: str
+    """`added`, `changed`, `removed` or `unchanged`."""
+    diff: str = ""
+    note: str = ""
+    """Why there is no diff."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
     """Something that waits for a human."""
 
@@ -48,6 +60,8 @@ class Question:
     """Who asks, from where, and for what."""
     arguments: JsonObject | None = None
     diff: str = ""
+    files: Sequence[FileChange] | None = None
+    """What it is about, for the gate of a bot."""
     expires_in: float | None = None
     choices: tuple[Choice, ...] = (APPROVE, REFUSE)
     takes_reason: bool = True
@@ -108,6 +122,15 @@ class SignedSource(Protocol):
         ...
 
 
+@runtime_checkable
+class DetailedSource(Protocol):
+    """A source whose questions have details that are only worth reading when they are shown."""
+
+    async def detailed(self, question: Question) -> Question:
+        """A question with its details."""
+        ...
+
+
 class Decisions:
     """Everything that waits, from all sources."""
 
@@ -119,6 +142,14 @@ class Decisions:
         """What waits, newest first."""
         found = [question for source in self._sources.values() for question in await source.waiting()]
         return sorted(found, key=lambda each: (-each.since, each.id))
+
+    async def detailed(self, questions: Sequence[Question]) -> list[Question]:
+        """Questions as a human reads them, with everything that they are about."""
+        sources = [self._sources[each.kind] for each in questions]
+        return [
+            await source.detailed(each) if isinstance(source, DetailedSource) else each
+            for each, source in zip(questions, sources, strict=True)
+        ]
 
     async def find(self, question_id: str) -> Question | None:
         """A question by its id, while it waits."""

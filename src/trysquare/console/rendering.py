@@ -50,6 +50,7 @@ class Renderer:
             json=shown_json,
             seconds=duration,
             moment=moment,
+            stamp=stamp,
             size=byte_size,
             compact=compact_json,
         )
@@ -106,6 +107,14 @@ def duration(seconds: float) -> str:
 def moment(seconds: float) -> str:
     """A point in time, as the clock of this machine shows it."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def stamp(text: object) -> str:
+    """A point in time that was written in ISO 8601, as `moment` shows it; any other text as it is."""
+    try:
+        return moment(datetime.fromisoformat(str(text)).timestamp())
+    except (ValueError, OverflowError, OSError):
+        return one_line(str(text), 40)
 
 
 def byte_size(count: int) -> str:

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from trysquare.console.decisions import APPROVE, Choice, Question, Verdict
+from trysquare.console.decisions import APPROVE, Choice, FileChange, Question, Verdict
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
+from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
 from trysquare.store import StoredApprovals
 from trysquare.store.approvals import PendingApproval
 from trysquare.store.signatures import InvalidSignature
 
 if TYPE_CHECKING:
+    from trysquare.bots.projects import LiveBot
     from trysquare.gateway import GatewayService, LaunchPins, PendingChange, ServerConfig, UnapprovedServer
     from trysquare.jobs import JobReader, JobStatus
 
 _RUNS_ONCE = "The call runs once, with exactly these arguments."
 _ENDS = "The action is closed, and the workflow ends."
 _GOES_ON = "The action is closed, and the workflow goes on."
+_GATES = 50
+"""Gates whose files are kept as they were compared."""
 
 
 class ConsentQuestions:
@@ -30,8 +35,12 @@ class ConsentQuestions:
 
     kind = "call"
 
-    def __init__(self, stores: Callable[[], Sequence[StoredApprovals]]) -> None:
+    def __init__(
+        self, stores: Callable[[], Sequence[StoredApprovals]], bots: Callable[[], Sequence[LiveBot]] = tuple
+    ) -> None:
         self._stores = stores
+        self._bots = bots
+        self._gates: OrderedDict[str, Sequence[FileChange]] = OrderedDict()
 
     async def waiting(self) -> Sequence[Question]:
         return await run_in_thread(lambda: [_of_call(each) for store in self._stores() for each in store.pending()])
@@ -41,6 +50,21 @@ class ConsentQuestions:
 
     async def statement(self, question: Question, page: str) -> str:
         return await run_in_thread(lambda: self._holding(question.key).statement(question.key, page=page))
+
+    async def detailed(self, question: Question) -> Question:
+        arguments, bots = question.arguments or {}, self._bots()
+        if not bots or not is_gate(arguments):
+            return question
+        # The digest is that of the arguments, and these name the digests of the files.
+        known = self._gates.get(question.digest)
+        if known is None:
+            from trysquare.console.boards import gate_changes
+
+            known = await run_in_thread(lambda: gate_changes(bots, arguments))
+            self._gates[question.digest] = known
+            while len(self._gates) > _GATES:
+                self._gates.popitem(last=False)
+        return replace(question, files=known)
 
     def _decide(self, question: Question, verdict: Verdict) -> str:
         code, by = question.key, verdict.by.subject
@@ -70,25 +94,30 @@ class ConsentQuestions:
         )
 
 
+def is_gate(arguments: JsonObject) -> bool:
+    """Whether the arguments of a call close the gate of a bot."""
+    return all(name in arguments for name in ("project", "action", "run", "files", "ends_workflow"))
+
+
 def _of_call(pending: PendingApproval) -> Question:
     arguments = pending.arguments
     facts = [("Tool", pending.tool), ("Caller", pending.principal)]
     facts += [("Client", pending.client)] if pending.client else []
-    is_gate = "action" in arguments and "run" in arguments and "ends_workflow" in arguments
-    facts += [("Run", str(arguments["run"])), ("Action", str(arguments["action"]))] if is_gate else []
+    closes = is_gate(arguments)
+    facts += [("Run", str(arguments["run"])), ("Action", str(arguments["action"]))] if closes else []
     return Question(
         kind=ConsentQuestions.kind,
         key=pending.code,
         digest=pending.digest,
         text=pending.question,
-        meaning=_RUNS_ONCE if not is_gate else _ENDS if arguments["ends_workflow"] else _GOES_ON,
+        meaning=_RUNS_ONCE if not closes else _ENDS if arguments["ends_workflow"] else _GOES_ON,
         since=pending.created,
         facts=tuple(facts),
         arguments=arguments,
         expires_in=pending.expires_in,
         signs=pending.signs,
         # A gate is decided by itself: each one leads somewhere else. So is what is signed.
-        action="" if is_gate or pending.signs else f"{pending.tool} {pending.principal}",
+        action="" if closes or pending.signs else f"{pending.tool} {pending.principal}",
     )
 
 

@@ -188,10 +188,12 @@ async def _ask(request: ConsentRequest, text: str, store: Approvals, context: Ca
     """Ask through the client, until an answer comes that no call has used yet."""
     by, how = context.principal.subject, getattr(context.caller, "asks_by", "elicitation")
     # The key stands for the tool and its arguments, and the question is exact: an answer counts for this call alone.
+    visible = getattr(context.caller, "visible", None)
+    shown = text if visible is None else visible(text)
     key = "consent-" + arguments_digest({"tool": request.tool, "arguments": request.digest})[:32]
     for attempt in count():
         own_key = f"{key}-{attempt}" if attempt else key
-        question = ElicitRequest(message=text, schema=ANSWER_SCHEMA, key=own_key, exact=True, ticket=store.ticket())
+        question = ElicitRequest(message=shown, schema=ANSWER_SCHEMA, key=own_key, exact=True, ticket=store.ticket())
         answer = await context.caller.ask(question)
         ticket = cast(str, answer.ticket or question.ticket)
         # Only the boolean itself counts: "true", 1 or an answer without the field is not consent.

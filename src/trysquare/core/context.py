@@ -320,6 +320,11 @@ class CallContext:
         return getattr(self.caller, "headers", _NONE)
 
     @property
+    def is_remote(self) -> bool:
+        """Whether the caller may be on another machine, as over HTTP: then no path of this one belongs in an answer."""
+        return getattr(self.caller, "is_remote", False)
+
+    @property
     def client_info(self) -> Mapping[str, Any]:
         """What the client says of itself: `name`, `version`."""
         return getattr(self.caller, "client_info", _NONE)
@@ -354,6 +359,15 @@ class CallContext:
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report the progress of the call to the client."""
         await self.caller.progress(done, total, None if message is None else block(message, LONGEST_PROGRESS))
+
+    async def become_task(self) -> bool:
+        """Go on as a task: the client gets the task now, and the result when it asks for it.
+
+        Does nothing, and returns False, where the client has no tasks or the tool was declared without `task=…`.
+        Before, questions are asked in the call itself; afterwards the client finds them in the task.
+        """
+        become = getattr(self.caller, "become_task", None)
+        return False if become is None else await become()
 
     @property
     def reads_progress(self) -> bool:

@@ -68,6 +68,32 @@ class Consent:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TaskOptions:
+    """Calls of the tool may run as tasks: the client gets a task at once, and the result when it asks for it.
+
+    Only clients that support tasks get one; others wait for the result, as for any call.
+    """
+
+    required: bool = False
+    """Whether the tool can be called as a task only, and not by clients without tasks."""
+    after: float | None = 0.0
+    """Seconds for which the call is answered directly, before it becomes a task; None waits until the function says
+    so, with `context.become_task()`. What the tool asks before is asked in the call itself."""
+    ttl: float = 3600.0
+    """Seconds for which the result is kept."""
+    poll: float = 1.0
+    """Seconds between two looks of the client."""
+    repeats: bool | None = None
+    """Whether the function may run again after its server died while it ran; None where the tool is read-only or
+    idempotent. `context.request_id` is the same in every run. Where it may not, the task fails instead."""
+
+    def __post_init__(self) -> None:
+        wrong = [name for name in ("ttl", "poll") if getattr(self, name) <= 0]
+        if wrong or (self.after is not None and self.after < 0):
+            raise DeclarationError(f"`{wrong[0] if wrong else 'after'}` of a task is a time in seconds, above 0.")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ToolMetadata:
     """Everything about a tool that is neither its name, its schema nor its code."""
 
@@ -96,6 +122,8 @@ class ToolMetadata:
     """Why not to use the tool any more, and what instead."""
     timeout: float | None = None
     """Seconds a call may take; None means no limit of its own."""
+    task: TaskOptions | None = None
+    """How calls run as tasks; None answers each of them directly."""
     result_limit: int | None = 40_000
     """Characters of a result before it is cut into pages; None leaves it whole."""
     output_schema: bool = True
@@ -139,6 +167,7 @@ class MetadataOptions(TypedDict, total=False):
     version: str | None
     deprecated: str | None
     timeout: float | None
+    task: TaskOptions | bool | None
     result_limit: int | None
     output_schema: bool
     prefix: str | None
@@ -168,6 +197,8 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
         if choices and value not in choices:
             raise DeclarationError(f"`{name}` cannot be {value!r}: it is one of {', '.join(map(repr, choices))}.")
         checked[name] = value
+    if "task" in checked and isinstance(checked["task"], bool):
+        checked["task"] = TaskOptions() if checked["task"] else None
     for name in ("timeout", "result_limit"):
         if (limit := checked.get(name)) is not None and limit <= 0:
             raise DeclarationError(f"`{name}` cannot be {limit}: it is more than 0, or None for no limit.")

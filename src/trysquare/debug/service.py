@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -76,6 +77,10 @@ class DebugService:
         if root.is_dir():
             return root
         raise InvalidArguments(f"`{given}` is not a directory.", instruction="Give the path of the project.")
+
+    def relative_workspace(self, root: Path) -> str:
+        """A workspace as a caller on another machine may read and name it."""
+        return os.path.relpath(root, self.config.root.resolve())
 
     @asynccontextmanager
     async def session(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic_core import from_json
 
 from trysquare.catalog.descriptions import COMPACT_PURPOSE
+from trysquare.core.host_paths import without_host_paths
 from trysquare.core.json import JsonObject, as_list, as_object, properties_of
 from trysquare.core.result import Result, dump_json
 from trysquare.core.schema.describe import LINE, LONGEST, inputs_text, one_line, shown_name
@@ -46,7 +47,9 @@ def server_description(server: ServerEntry, tools: Sequence[str]) -> str:
     """The description of a server's tool: name, transport, purpose, tools, actions."""
     if isinstance(server, InvalidServer):
         reason = truncate(one_line(server.reason), _REASON)
-        return f"MCP server '{_display(server.name)}' has an invalid configuration: {reason} ({server.location})."
+        # Whoever lists the tools reads it, wherever they are.
+        place = without_host_paths(f"{reason} ({server.location})")
+        return f"MCP server '{_display(server.name)}' has an invalid configuration: {place}."
     purpose = truncate(one_line(server.description), _PURPOSE)
     names = names_within(tools, _DESCRIPTION_TOKENS - count_tokens(purpose))
     content = ": ".join(part for part in (purpose, names) if part)
@@ -263,7 +266,7 @@ def servers_listing(
 
 def _server(entry: ServerEntry, names: Callable[[ServerConfig], list[str] | None]) -> JsonObject:
     if isinstance(entry, InvalidServer):
-        return {"server": entry.name, "problem": f"{entry.reason} ({entry.location})"}
+        return {"server": entry.name, "problem": without_host_paths(f"{entry.reason} ({entry.location})")}
     row: JsonObject = {"server": entry.name, "transport": entry.transport}
     if entry.description:
         row["purpose"] = one_line(entry.description)

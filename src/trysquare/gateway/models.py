@@ -251,3 +251,5 @@ class ServerStatus:
     failures: int = 0
     noise: int = 0
     """Lines received that were not messages."""
+    lost: str = ""
+    """Why its last connection ended by itself or could not be opened; empty once another one is open."""

@@ -69,6 +69,17 @@ class UriParams(Params, kw_only=True):
     uri: str
 
 
+class TaskParams(Params, kw_only=True):
+    """Parameters of `tasks/get` and `tasks/cancel`."""
+
+    taskId: str
+    """Written as on the wire, where the header `Mcp-Name` repeats it."""
+
+
+class UpdateTaskParams(TaskParams, kw_only=True):
+    input_responses: dict[str, JsonObject]
+
+
 class SetLevelParams(Params, kw_only=True):
     level: LogLevel
 
@@ -106,6 +117,8 @@ class SubscriptionFilter(Struct, rename="camel", omit_defaults=True):
     prompts_list_changed: bool | None = None
     resources_list_changed: bool | None = None
     resource_subscriptions: list[str] | None = None
+    task_ids: list[str] | None = None
+    """Of the extension for tasks."""
 
 
 class ListenParams(Params, kw_only=True):
@@ -196,6 +209,9 @@ CLIENT_REQUESTS: Final = {
     "logging/setLevel": Method(SetLevelParams, stateless=False),
     "skills/list": Method(ListParams, cached="public"),
     "skills/get": Method(UriParams, cached="private"),
+    "tasks/get": Method(TaskParams, handshake=False, named_by="taskId"),
+    "tasks/update": Method(UpdateTaskParams, handshake=False, named_by="taskId"),
+    "tasks/cancel": Method(TaskParams, handshake=False, named_by="taskId"),
 }
 """What a client may request of a server."""
 SERVER_REQUESTS: Final = {

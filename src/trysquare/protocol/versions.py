@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from trysquare.core.json import JsonObject
 
@@ -56,6 +56,7 @@ SERVER_CAPABILITIES: Final[JsonObject] = {
 }
 """What a Trysquare server offers, in every version."""
 SKILLS_EXTENSION: Final = _RESERVED + "skills"
+TASKS_EXTENSION: Final = _RESERVED + "tasks"
 
 
 def is_stateless(version: str) -> bool:
@@ -66,6 +67,12 @@ def is_stateless(version: str) -> bool:
 def negotiated(requested: str) -> str:
     """The version that a server answers a handshake with: the requested one, or the newest one that has a handshake."""
     return requested if requested in HANDSHAKE_VERSIONS else LATEST_HANDSHAKE
+
+
+def has_extension(capabilities: JsonObject, name: str) -> bool:
+    """Whether one side says in its capabilities that it supports an extension of the protocol."""
+    extensions = capabilities.get("extensions")
+    return isinstance(extensions, dict) and isinstance(cast(JsonObject, extensions).get(name), dict)
 
 
 def takes_forms(elicitation: object) -> bool:

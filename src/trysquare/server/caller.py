@@ -25,8 +25,9 @@ from trysquare.core.context import (
     Visit,
 )
 from trysquare.core.errors import DeadlineExceeded, ErrorCode, InputRequired, NobodyToAsk, ToolError
+from trysquare.core.host_paths import remote_error, remote_failure, sent_text, value_without_host_paths
 from trysquare.core.json import JsonObject, as_object
-from trysquare.core.result import dump_json
+from trysquare.core.result import Result, dump_json
 from trysquare.core.text import encodable_value
 from trysquare.net.rpc import ConnectionLost
 from trysquare.protocol.envelope import progress_token
@@ -81,7 +82,8 @@ class Request:
     """One request. `session` is None in 2026-07-28, where the request describes itself in `_meta`."""
 
     __slots__ = (
-        "channel", "headers", "id", "is_authenticated", "meta", "method", "params", "principal", "profiles", "session"
+        "channel", "headers", "id", "is_authenticated", "is_remote", "meta", "method", "params", "principal",
+        "profiles", "session",
     )  # fmt: skip
 
     def __init__(
@@ -96,6 +98,7 @@ class Request:
         profiles: ProfileChoice,
         is_authenticated: bool = False,
         headers: Sequence[tuple[bytes, bytes]] = (),
+        is_remote: bool = False,
     ) -> None:
         self.headers = headers
         """Those of the HTTP request, as ASGI has them."""
@@ -109,6 +112,8 @@ class Request:
         self.profiles = profiles
         self.is_authenticated = is_authenticated
         """Whether the principal is that of a token."""
+        self.is_remote = is_remote
+        """Whether it came over a network: the paths of this machine are left out of errors then."""
 
     @property
     def is_stateless(self) -> bool:
@@ -257,6 +262,20 @@ def _fingerprint(value: JsonObject) -> str:
     return hashlib.sha256(dump_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+def shown_to(request: Request, failure: Result[Any]) -> Result[Any]:
+    """A failure as the client may read it: a remote one gets no path of this machine."""
+    return remote_failure(failure, _sent(request)) if request.is_remote else failure
+
+
+def error_for(request: Request, error: ToolError) -> ToolError:
+    """The same for an error that is not the result of a tool."""
+    return remote_error(error, _sent(request)) if request.is_remote else error
+
+
+def _sent(request: Request) -> str:
+    return sent_text([getattr(request.params, name, None) for name in ("name", "uri", "arguments")])
+
+
 class McpCaller:
     """The client that made a request, and its user."""
 
@@ -272,6 +291,14 @@ class McpCaller:
         headers = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in self.request_context.headers)
         # The token is ours, and who it stands for is the principal.
         return {name: value for name, value in headers if name != "authorization"}
+
+    @property
+    def is_remote(self) -> bool:
+        return self.request_context.is_remote
+
+    def visible(self, data: Any) -> Any:
+        """Log messages and questions as this caller may read them."""
+        return value_without_host_paths(data, _sent(self.request_context)) if self.is_remote else data
 
     @property
     def client_info(self) -> Mapping[str, Any]:
@@ -292,7 +319,7 @@ class McpCaller:
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         token = progress_token(self.request_context.meta)
         if token is not None:
-            params = progress_params(token, done, total, message)
+            params = progress_params(token, done, total, self.visible(message))
             notification = encode_notification("notifications/progress", params)
             await self.request_context.channel.notify(notification, is_progress=True)
 
@@ -302,7 +329,7 @@ class McpCaller:
     async def relay_log(self, level: LogLevel, data: Any, logger: str) -> None:
         lowest = self.request_context.log_level
         if lowest is not None and SEVERITY[level] >= SEVERITY[lowest]:
-            params = {"level": level, "data": data, "logger": logger}
+            params = {"level": level, "data": self.visible(data), "logger": logger}
             await self.request_context.channel.notify(encode_notification("notifications/message", params))
 
     def lowest_log_level(self) -> LogLevel | None:
@@ -373,7 +400,9 @@ def _not_answered(reason: str) -> ToolError:
     )
 
 
-def call_context(caller: McpCaller, options: ServeOptions, direct: FastCall) -> CallContext:
+def call_context(
+    caller: McpCaller, options: ServeOptions, direct: FastCall, request_id: str | None = None
+) -> CallContext:
     """The context of one request. `direct` is the way to other tools."""
     request = caller.request_context
     timeout = options.call_timeout
@@ -382,7 +411,7 @@ def call_context(caller: McpCaller, options: ServeOptions, direct: FastCall) -> 
         caller=caller,
         handles=options.handles,
         deadline=None if timeout is None else time.monotonic() + timeout,
-        request_id=str(request.id),
+        request_id=request_id or str(request.id),
         client=request.client_name,
         meta=request.meta,
         direct=direct,

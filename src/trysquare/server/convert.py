@@ -300,6 +300,7 @@ _CALLERS_FAULT: Final = frozenset(
         ErrorCode.TOOL_NOT_FOUND,
         ErrorCode.PROMPT_NOT_FOUND,
         ErrorCode.RESOURCE_NOT_FOUND,
+        ErrorCode.TASK_NOT_FOUND,
         ErrorCode.VALIDATION_INVALID_PARAM,
         ErrorCode.VALIDATION_INVALID_REQUEST,
         ErrorCode.VALIDATION_MISSING_PARAM,

@@ -15,7 +15,7 @@ from trysquare.core.requests import McpRequest, Proceed, RequestMiddleware
 from trysquare.core.result import Result
 from trysquare.core.text import closest_names
 from trysquare.protocol.messages import decode_any
-from trysquare.server.caller import Request
+from trysquare.server.caller import Request, shown_to
 from trysquare.server.convert import result_to_wire
 from trysquare.server.handlers.base import Handler
 
@@ -35,7 +35,7 @@ async def answer_through(middleware: Sequence[RequestMiddleware], handler: Handl
     except ToolError as error:
         if request.method != "tools/call" or any(error is known for known in own):
             raise
-        return result_to_wire(Result.from_error(error))
+        return result_to_wire(shown_to(request, Result.from_error(error)))
 
 
 async def _handled(handler: Handler, request: Request, own: list[ToolError]) -> JsonObject:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
-from typing import Final
+from collections.abc import Callable, Collection, Hashable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, TypeAlias
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
@@ -39,12 +40,23 @@ class _Listener:
         """None ends the request."""
 
     def put(self, change: Change) -> None:
-        if change not in self._changes:
-            return
+        if change in self._changes:
+            self.send(_notification(change, self.meta))
+
+    def send(self, message: bytes) -> None:
+        """Have a notification sent, without waiting."""
         if self.waiting.qsize() < _MAX_WAITING:
-            self.waiting.put_nowait(_notification(change, self.meta))
+            self.waiting.put_nowait(message)
         else:
             self.waiting.put_nowait(None)
+
+    def send_task(self, task: JsonObject) -> None:
+        """Have the state of a task sent, without waiting."""
+        self.send(encode_notification("notifications/tasks", {**task, "_meta": self.meta}))
+
+
+FollowTasks: TypeAlias = Callable[[Callable[[JsonObject], None]], AbstractContextManager[Collection[str]]]
+"""Sends the state of tasks at each change, until the block ends; yields the tasks."""
 
 
 class NotificationHub:
@@ -98,21 +110,29 @@ class NotificationHub:
     def remove(self, session: Session) -> None:
         self._sessions.pop(session, None)
 
-    async def listen(self, request: Request, wanted: SubscriptionFilter) -> JsonObject:
+    async def listen(
+        self, request: Request, wanted: SubscriptionFilter, follow_tasks: FollowTasks | None = None
+    ) -> JsonObject:
         """Send what a listener asked for, until it hangs up or the server ends."""
         if len(self._listeners) >= _MAX_LISTENERS:
             raise ToolError("Too many open subscriptions on this server.", code=ErrorCode.TOOL_FAILED)
         listener = _Listener(request.id, wanted)
+        following = follow_tasks(listener.send_task) if follow_tasks is not None else nullcontext([])
         # Before the acknowledgement, so that no change is missed.
         self._listeners.add(listener)
         try:
-            acknowledged = {"notifications": listener.honored, "_meta": listener.meta}
-            await request.channel.notify(encode_notification("notifications/subscriptions/acknowledged", acknowledged))
-            while (message := await listener.waiting.get()) is not None:
-                await request.channel.notify(message)
+            with following as followed:
+                listener.honored.task_ids = list(followed) or None
+                await self._serve(listener, request)
         finally:
             self._listeners.discard(listener)
         return {"_meta": dict(listener.meta)}
+
+    async def _serve(self, listener: _Listener, request: Request) -> None:
+        acknowledged = {"notifications": listener.honored, "_meta": listener.meta}
+        await request.channel.notify(encode_notification("notifications/subscriptions/acknowledged", acknowledged))
+        while (message := await listener.waiting.get()) is not None:
+            await request.channel.notify(message)
 
     def _on_change(self, change: Change) -> None:
         # A toolset may call from any thread: what is cached ends now, the sending is for the loop.

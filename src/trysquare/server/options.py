@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import trysquare
 from trysquare.catalog import ProfileChoice
@@ -16,6 +17,9 @@ from trysquare.core.metadata import Icon
 from trysquare.core.requests import RequestMiddleware, request_middleware_of
 from trysquare.core.toolset import ServerInfo, Toolset, server_info_of
 from trysquare.settings import Settings
+
+if TYPE_CHECKING:
+    from trysquare.store.tasks import StoredTasks
 
 SHORTEST_KEY = 32
 DEFAULT_NAME = "trysquare"
@@ -58,6 +62,8 @@ class ServeOptions:
     """Who calls where no token says it: the user of this operating system."""
     request_middleware: Callable[[], Sequence[RequestMiddleware]] | None = None
     """What stands around requests, outermost first; None for that of the toolset."""
+    tasks: StoredTasks | None = None
+    """Where tasks are kept; None where calls are always answered directly."""
     skills: bool = False
     """Whether resources that open a skill are offered as skills too (SEP-2640)."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Hashable
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 from msgspec import Raw
@@ -42,13 +42,15 @@ from trysquare.protocol.versions import (
     SERVER_INFO_KEY,
     SKILLS_EXTENSION,
     STATELESS_VERSIONS,
+    TASKS_EXTENSION,
     negotiated,
 )
-from trysquare.server.caller import Request
+from trysquare.server.caller import Request, error_for
 from trysquare.server.convert import protocol_error
 from trysquare.server.handlers.base import Handler
 from trysquare.server.handlers.prompts import PromptHandlers
 from trysquare.server.handlers.resources import ResourceHandlers, SkillHandlers
+from trysquare.server.handlers.tasks import TaskHandlers
 from trysquare.server.handlers.tools import ToolHandlers
 from trysquare.server.middleware import answer_through, require_methods
 from trysquare.server.notifications import NotificationHub
@@ -97,6 +99,8 @@ class McpServer:
         self._stamp: JsonObject = {SERVER_INFO_KEY: self.info}
         self._seal = StateSeal(self.options.state_keys, audience=self.info["name"], ttl=self.options.state_ttl)
         self.tools = ToolHandlers(toolset, self.options, self._stamp)
+        if self.options.tasks is not None:
+            self.tools.tasks = TaskHandlers(toolset, self.options.tasks, self.tools)
         self._routes = self._table(toolset)
         self._no_params = decoder_of(Params).decode
         self._around = self.options.around_requests(toolset)
@@ -107,7 +111,8 @@ class McpServer:
 
     def _table(self, toolset: Toolset) -> dict[str, Route]:
         prompts = PromptHandlers(toolset, self.options)
-        resources = ResourceHandlers(toolset, self.options, self.hub)
+        tasks = self.tools.tasks
+        resources = ResourceHandlers(toolset, self.options, self.hub, tasks)
         handlers: dict[str, Handler] = {
             "initialize": self._initialize,
             "ping": self._ping,
@@ -128,6 +133,8 @@ class McpServer:
         if self.options.skills:
             skills = SkillHandlers(resources, self.options)
             handlers |= {"skills/list": skills.list, "skills/get": skills.get}
+        if tasks is not None:
+            handlers |= {"tasks/get": tasks.get, "tasks/update": tasks.update, "tasks/cancel": tasks.cancel}
         return {
             name: Route(
                 (method := CLIENT_REQUESTS[name]),
@@ -139,9 +146,19 @@ class McpServer:
             for name, handler in handlers.items()
         }
 
-    def open(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None]:
         """Open what the tools need, such as a pool of their lifespan. Transports do; a `Connection` does not."""
-        return open_lifespans(self._toolset)
+        async with open_lifespans(self._toolset):
+            runner = None if self.tools.tasks is None else self.tools.tasks.runner
+            if runner is not None:
+                runner.open()
+            try:
+                yield
+            finally:
+                if runner is not None:
+                    # While the tools still have what they need.
+                    await runner.close()
 
     def read(self, message: Message, *, stateless: bool) -> tuple[Route | None, Any]:
         """The route of a request, None for an unknown method, and its parameters. Raises `RpcError`."""
@@ -171,7 +188,7 @@ class McpServer:
                 self._open_state(request)
             return Reply(await guard_crash(request.method, self._answer(route, request)))
         except ToolError as failure:
-            error = protocol_error(failure, stateless=request.is_stateless)
+            error = protocol_error(error_for(request, failure), stateless=request.is_stateless)
         except RpcError as raised:
             error = raised
         except BaseExceptionGroup as group:
@@ -236,9 +253,11 @@ class McpServer:
 
     async def _discover(self, request: Request) -> JsonObject:
         introduction = await self._introduction({"supportedVersions": list(STATELESS_VERSIONS)})
-        if self.options.skills:
+        offered = {SKILLS_EXTENSION: self.options.skills, TASKS_EXTENSION: self.options.tasks is not None}
+        if any(offered.values()):
             capabilities: JsonObject = introduction["capabilities"]
-            extensions: JsonObject = {**capabilities.get("extensions", {}), SKILLS_EXTENSION: {}}
+            added: JsonObject = {name: {} for name, is_offered in offered.items() if is_offered}
+            extensions: JsonObject = {**capabilities.get("extensions", {}), **added}
             introduction["capabilities"] = {**capabilities, "extensions": extensions}
         return introduction
 

@@ -182,6 +182,9 @@ class LimitSettings(Section):
     kept_bytes_per_caller: int = Field(
         default=67_108_864, description="The same for each caller; the oldest results are dropped first", ge=1_000
     )
+    tasks_per_caller: int = Field(
+        default=64, description="Maximum tasks of a caller that have not ended; 0 answers every call directly", ge=0
+    )
 
 
 class ApproversSettings(Section):

@@ -201,9 +201,25 @@ _SIGNATURES = (
     "ALTER TABLE receipts ADD COLUMN statement TEXT",
     "ALTER TABLE receipts ADD COLUMN signature TEXT",
 )
+_TASKS = (
+    # `owner` is the process that has the task; `started` whether its function was begun and has not ended.
+    """
+    CREATE TABLE tasks (
+        id TEXT PRIMARY KEY, principal TEXT NOT NULL, tool TEXT NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('working', 'input_required', 'completed', 'failed', 'cancelled')),
+        message TEXT, version INTEGER NOT NULL, created REAL NOT NULL, updated REAL NOT NULL, ttl REAL NOT NULL,
+        expires REAL NOT NULL, poll REAL NOT NULL, request TEXT NOT NULL, state TEXT, questions TEXT NOT NULL,
+        responses TEXT NOT NULL, outcome TEXT, repeats INTEGER NOT NULL, owner TEXT, started INTEGER NOT NULL,
+        cancelling INTEGER NOT NULL
+    )
+    """,
+    "CREATE INDEX tasks_by_principal ON tasks (principal, status)",
+    "CREATE INDEX tasks_by_expiry ON tasks (expires)",
+    "CREATE INDEX tasks_under_way ON tasks (owner) WHERE status = 'working'",
+)
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS, _PRESTART, _CHOICES, LATEST, _DECISIONS,
-    _SIGNATURES,
+    _SIGNATURES, _TASKS,
 )  # fmt: skip
 """Never change a released migration: add another."""
 

@@ -1,4 +1,4 @@
-"""Pages that are open: each has a locked file beside the state, so that calls know whether somebody looks.
+"""Pages that are open, and processes that run tasks: each has a locked file beside the state, so that others know.
 
 The system drops the lock with its process, however that ends, so no entry outlives its page.
 """
@@ -25,10 +25,10 @@ def is_watched(folder: Path) -> bool:
         entries = os.listdir(folder / _FOLDER)
     except OSError:
         return False
-    return any(_is_held(folder / _FOLDER / name) for name in entries)
+    return any(is_held(folder / _FOLDER / name) for name in entries)
 
 
-def _is_held(entry: Path) -> bool:
+def is_held(entry: Path) -> bool:
     """Whether its process lives. Asked for with a shared lock, so that two who ask do not take each other for one."""
     try:
         descriptor = os.open(entry, os.O_RDONLY | os.O_CLOEXEC)
@@ -49,17 +49,23 @@ def _is_held(entry: Path) -> bool:
 @contextmanager
 def watching(folder: Path) -> Generator[None]:
     """Say in a state directory that a page is open, until the block ends."""
-    prepare_folder(folder)
-    entries = folder / _FOLDER
+    with holding(folder / _FOLDER):
+        yield
+
+
+@contextmanager
+def holding(entries: Path) -> Generator[str]:
+    """Hold an entry in a directory of a state directory until the block ends, and yield its name."""
+    prepare_folder(entries.parent)
     entries.mkdir(mode=0o700, exist_ok=True)
     name = f"{os.getpid()}-{secrets.token_hex(4)}"
     # Locked before it has its name: an entry without a lock is taken for one that was left behind.
-    unnamed = folder / f".{name}.watcher"
+    unnamed = entries.parent / f".{name}.watcher"
     descriptor = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         unnamed.rename(entries / name)
-        yield
+        yield name
     finally:
         with suppress(OSError):
             (entries / name).unlink()

@@ -112,18 +112,31 @@
     }
   });
 
-  // Whoever decides with the keyboard goes on with the next question.
-  let goesOn = false;
+  // On a phone the parts are wider than the screen, and a result is below its form.
+  const current = document.querySelector("nav [aria-current]");
+  if (current) current.scrollIntoView({ block: "nearest", inline: "center" });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const result = event.detail.target;
+    if (result && result.id === "result" && result.getBoundingClientRect().top > innerHeight) result.scrollIntoView();
+  });
+
+  // Whoever decides or writes with the keyboard goes on where they were, or with the next question, as the list changes.
+  let active = null, place = 0;
+  const isNeeds = (event) => event.detail.target && event.detail.target.id === "needs";
   document.addEventListener("htmx:beforeRequest", (event) => {
-    goesOn = event.detail.elt instanceof Element && event.detail.elt.matches(".decide");
-    for (const each of document.querySelectorAll("#said")) if (goesOn) each.textContent = "";
+    if (!(event.detail.elt instanceof Element && event.detail.elt.matches(".decide"))) return;
+    for (const each of document.querySelectorAll("#said")) each.textContent = "";
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const card = isNeeds(event) && document.activeElement && document.activeElement.closest(".question");
+    if (card) [active, place] = [document.activeElement, cards().indexOf(card)];
   });
   document.addEventListener("htmx:afterSettle", (event) => {
     tick();
-    if (goesOn && event.detail.target && event.detail.target.id === "needs") {
-      goesOn = false;
-      const first = cards()[0] || document.getElementById("main");
-      first.focus({ preventScroll: first.id === "main" });
-    }
+    if (!isNeeds(event) || !active) return;
+    const all = cards(), main = document.getElementById("main");
+    const next = active.isConnected ? active : all[Math.min(place, all.length - 1)] || main;
+    active = null;
+    next.focus({ preventScroll: next === main });
   });
 })();

@@ -89,12 +89,13 @@ async def _are_alike(visit: Visit, questions: list[str]) -> bool:
 async def _respond(visit: Visit, said: str, *, status: int = 200) -> Response:
     waiting = await visit.console.decisions.waiting()
     visit.console.waiting_count = len(waiting)
+    shown = await visit.console.decisions.detailed(waiting[:SHOWN])
     template = "_needs.html" if visit.is_part else "needs.html"
     # htmx shows only what was answered with success; the text says what was not.
     shown_status = 200 if visit.is_part else status
     return visit.page(
-        template, part="needs", status=shown_status, questions=waiting[:SHOWN], more=max(0, len(waiting) - SHOWN),
-        alike=_alike(waiting[:SHOWN]), said=said, can_sign=_can_sign(visit),
+        template, part="needs", status=shown_status, questions=shown, more=max(0, len(waiting) - SHOWN),
+        alike=_alike(shown), said=said, can_sign=_can_sign(visit),
     )  # fmt: skip
 
 

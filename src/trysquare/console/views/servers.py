@@ -57,7 +57,9 @@ class ServerRow:
             return "broken"
         if self.status is None:
             return "unknown"
-        return "failing" if self.status.failures else self.status.state
+        if self.status.failures:
+            return "failing"
+        return "ended" if self.status.lost and self.status.state == "asleep" else self.status.state
 
 
 async def show(visit: Visit) -> Response:

@@ -24,7 +24,7 @@ from trysquare.debug.explain.native_trace import (
 )
 from trysquare.debug.explain.provenance import Origin
 from trysquare.debug.explain.recording import Cost
-from trysquare.debug.explain.suites import cargo, go, node
+from trysquare.debug.explain.suites import cargo, go, java, node
 from trysquare.debug.explain.suites.suite import CommandRunner, Suite, explain_suite
 from trysquare.debug.sessions.launch import LaunchSpec, Target
 from trysquare.debug.sessions.manager import DebugSessionRegistry
@@ -32,7 +32,9 @@ from trysquare.debug.sessions.session import DebugSession
 from trysquare.debug.sources import Sources
 from trysquare.processes.supervisor import ProcessSupervisor
 
-_SUITES: tuple[Callable[[Target, Path], Suite | None], ...] = (node.find_suite, go.find_suite, cargo.find_suite)
+_SUITES: tuple[Callable[[Target, Path], Suite | None], ...] = (
+    node.find_suite, go.find_suite, cargo.find_suite, java.find_suite,
+)  # fmt: skip
 _MAX_STEPS = 14
 _SIGNAL = re.compile(r"SIG[A-Z]+|EXC_\w+")
 _ASSERTION = re.compile(r"[^\n]*Assertion [^\n]*failed[^\n]*|[^\n]*panicked at[^\n]*(?:\n[^\n]*)?")

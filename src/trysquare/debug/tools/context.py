@@ -13,6 +13,7 @@ from trysquare.core.approvals import arguments_digest
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ConsentNeeded, ErrorCode, InvalidArguments, ToolError
+from trysquare.core.host_paths import value_without_host_paths
 from trysquare.core.json import JsonObject
 from trysquare.core.redaction import MASK, is_secret_name
 from trysquare.core.result import Result
@@ -93,11 +94,14 @@ async def config(service: DebugService, args: ConfigArguments, context: CallCont
         case "env":
             own = {name: value for name, value in os.environ.items() if name.startswith("TRYSQUARE_")}
             shown = {name: MASK if is_secret_name(name) else value[:LONGEST] for name, value in own.items()}
-            return answer(None, f"{len(shown)} variables", {"env": shown})
+            env = value_without_host_paths(shown) if context.is_remote else shown
+            return answer(None, f"{len(shown)} variables", {"env": env})
         case "adapters":
             wanted = packages() if args.language is None else [find_language(args.language).package]
             return answer(
-                None, "Debuggers", {"adapters": _statuses(await check_packages(wanted, service.config.adapters))}
+                None,
+                "Debuggers",
+                {"adapters": _statuses(await check_packages(wanted, service.config.adapters), context)},
             )
         case "launch":
             return _launch_configurations(service, args)
@@ -148,7 +152,9 @@ async def adapter(service: DebugService, args: AdapterArguments, context: CallCo
     if args.action == "list":
         found = await check_packages(packages(), service.config.adapters)
         count = sum(each.path is not None for each in found)
-        return answer(None, f"{count} of {len(found)} debuggers are installed.", {"adapters": _statuses(found)})
+        return answer(
+            None, f"{count} of {len(found)} debuggers are installed.", {"adapters": _statuses(found, context)}
+        )
     if args.action == "download_all":
         wanted = list(packages())
     else:
@@ -159,15 +165,17 @@ async def adapter(service: DebugService, args: AdapterArguments, context: CallCo
     return await _install(wanted, force=args.force or args.version is not None, context=context)
 
 
-def _statuses(found: Iterable[AdapterStatus]) -> list[JsonObject]:
-    return [each.to_json() for each in found]
+def _statuses(found: Iterable[AdapterStatus], context: CallContext) -> list[JsonObject]:
+    """The debuggers, for callers on other machines without their paths."""
+    statuses = [each.to_json() for each in found]
+    return [value_without_host_paths(each) for each in statuses] if context.is_remote else statuses
 
 
 async def _install(wanted: list[AdapterPackage], *, force: bool, context: CallContext) -> Result[Any]:
     found = await check_packages(wanted)
     missing = [each.package for each in found if force or each.path is None]
     if not missing:
-        return answer(None, "Already installed.", {"adapters": _statuses(found)})
+        return answer(None, "Already installed.", {"adapters": _statuses(found, context)})
     await _require_consent(missing, context)
     for each in missing:
         code, output = await each.run_install()
@@ -179,7 +187,7 @@ async def _install(wanted: list[AdapterPackage], *, force: bool, context: CallCo
                 fields={"output": output},
             )
     names = ", ".join(each.name for each in missing)
-    return answer(None, f"Installed {names}.", {"adapters": _statuses(await check_packages(wanted))})
+    return answer(None, f"Installed {names}.", {"adapters": _statuses(await check_packages(wanted), context)})
 
 
 async def _require_consent(missing: list[AdapterPackage], context: CallContext) -> None:

@@ -13,6 +13,7 @@ from pydantic import Field
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.core.host_paths import value_without_host_paths
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
 from trysquare.core.text import closest_names
@@ -50,14 +51,18 @@ async def init(service: DebugService, args: Init, context: CallContext) -> Resul
             code=ErrorCode.ADAPTER_NOT_FOUND,
             instruction=f"Ask the user to run: {package.install_command}; or use adapter download.",
         )
-    data: JsonObject = {"language": language.name, "adapter": found.to_json(), "workspace_root": str(roots[0])}
+    status, shown = found.to_json(), [str(root) for root in roots]
+    if context.is_remote:
+        status = value_without_host_paths(status)
+        shown = [service.relative_workspace(root) for root in roots]
+    data: JsonObject = {"language": language.name, "adapter": status, "workspace_root": shown[0]}
     if names := [str(each.get("name")) for root in roots for each in read_configurations(root)]:
         data["launch_configurations"] = names
     if args.verbose:
         data["frameworks"] = {each.name: each.target for each in language.frameworks}
     framework = None if args.framework is None else _framework(language, args.framework)
     if args.launch_config_name is not None:
-        call = _configuration_call(args.launch_config_name, roots)
+        call = _configuration_call(args.launch_config_name, roots, shown)
     else:
         call = _start_call(language, framework, args)
     note = f"; {framework.note}" if framework is not None and framework.note else ""
@@ -65,11 +70,14 @@ async def init(service: DebugService, args: Init, context: CallContext) -> Resul
     return answer(None, f"{language.name} can be debugged with {package.name}.", data, next_steps=steps)
 
 
-def _configuration_call(name: str, roots: list[Path]) -> JsonObject:
-    root = next((root for root in roots if any(each.get("name") == name for each in read_configurations(root))), None)
+def _configuration_call(name: str, roots: list[Path], shown: list[str]) -> JsonObject:
+    having = (
+        at for at, root in enumerate(roots) if any(each.get("name") == name for each in read_configurations(root))
+    )
+    at = next(having, None)
     # Raises where the configuration is unknown or cannot be used.
-    find_configuration(root or roots[0], name, os.environ)
-    return {"launch_config_name": name, "workspace_root": str(root)}
+    find_configuration(roots[at or 0], name, os.environ)
+    return {"launch_config_name": name, "workspace_root": shown[at or 0]}
 
 
 def _start_call(language: registry.Language, framework: registry.Framework | None, args: Init) -> JsonObject:

@@ -113,6 +113,8 @@ class ServerPool:
     async def stop(self, server: str) -> None:
         """End a server and the calls that it works on. The next call starts it again."""
         ended = self._find(server)
+        # What it announced is read after its next start: reading it now would start it.
+        self._changes = {change for change in self._changes if change[0] != server}
         fresh = self._servers[server] = self._create(ended.config)
         fresh.version = ended.version
         fresh.take_over_from(ended)
@@ -164,12 +166,12 @@ class ServerPool:
 
     def _collect_change(self, server: str, kind: str) -> None:
         """Debounce: a server may announce thousands of changes a second."""
-        if not self._changes:
+        if self._reporting is None:
             self._reporting = asyncio.get_running_loop().call_later(_CHANGE_SECONDS, self._report_changes)
         self._changes.add((server, kind))
 
     def _report_changes(self) -> None:
-        changes, self._changes = self._changes, set()
+        changes, self._changes, self._reporting = self._changes, set(), None
         for server, kind in sorted(changes):
             self._on_change(server, kind)
 

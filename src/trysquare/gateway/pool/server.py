@@ -138,6 +138,7 @@ class ManagedServer:
         self._subscribed: set[str] = set()
         self._call_ended = asyncio.Event()
         self._closed = asyncio.Event()
+        self._lost = self._last_words = ""
 
     def status(self) -> ServerStatus:
         rest = self._breaker.retry_after(asyncio.get_running_loop().time())
@@ -150,12 +151,13 @@ class ManagedServer:
             version=self.version,
             failures=self._breaker.failures,
             noise=sum(session.connection.noise for session in usable),
+            lost=self._lost,
         )
 
     def stderr_tail(self) -> str:
-        """The last output on stderr of the sessions that run."""
+        """The last output on stderr of the sessions that run, else of the one that ended by itself."""
         tails = (session.connection.transport.stderr_tail() for session in self._sessions.values())
-        return "\n".join(tail for tail in tails if tail)
+        return "\n".join(tail for tail in tails if tail) or (self._last_words if self._lost else "")
 
     async def call(self, request: UpstreamRequest, context: CallContext, on_sent: Callable[[], None]) -> UpstreamResult:
         """Send a request and wait for its result; a suspended call is resumed instead.
@@ -305,10 +307,11 @@ class ManagedServer:
             session = await self._connect(client)
         except _StartFailed as failed:
             self._breaker.record_failure(asyncio.get_running_loop().time(), str(failed))
+            self._lost, self._last_words = failed.disconnect.reason, failed.stderr_tail
             raise failures.not_sent(self.config.name, failed.disconnect, stderr_tail=failed.stderr_tail) from None
         self._breaker.record_success()
         self.version, self.server_info = session.server_info.version, session.server_info
-        self._sessions[key] = session
+        self._sessions[key], self._lost = session, ""
         for uri in sorted(self._subscribed):
             # A resource that no longer exists must not keep the server from being used.
             with suppress(*_NO_RESPONSE):
@@ -353,7 +356,8 @@ class ManagedServer:
 
     def _on_lost(self, session: UpstreamSession, disconnect: DisconnectReason) -> None:
         if session in self._sessions.values():
-            now = asyncio.get_running_loop().time()
+            now, self._lost = asyncio.get_running_loop().time(), disconnect.reason
+            self._last_words = session.connection.transport.stderr_tail()
             if not session.answered and now - session.began < _SHORT_LIFE:
                 self._breaker.record_failure(now, disconnect.reason)
             self._drop(session)

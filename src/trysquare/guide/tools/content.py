@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 from trysquare.core.arguments import ToolArguments
 from trysquare.core.context import CallContext
 from trysquare.core.errors import NotFound
+from trysquare.core.host_paths import value_without_host_paths
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import Example
 from trysquare.core.result import Result
@@ -252,10 +253,11 @@ def content_tools(projects: Projects) -> list[Tool]:
             next={"tool": "get_content", "arguments": {"expression": first, "project": project.name}},
         )  # fmt: skip
 
-    def list_content(args: ListContent) -> Result[Any]:
+    def list_content(args: ListContent, context: CallContext) -> Result[Any]:
         """List the content of a project."""
         project = projects.get(args.project)
-        return answer(project, _listed(projects, project, args))
+        found = _listed(projects, project, args)
+        return answer(project, value_without_host_paths(found) if context.is_remote else found)
 
     return [
         tool(get_content, toolset="guide", category="content", requirement="required", read_only=True, idempotent=True,

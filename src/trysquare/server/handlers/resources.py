@@ -15,6 +15,7 @@ from trysquare.protocol.methods import ListenParams, ListParams, ReadResourcePar
 from trysquare.server.caller import McpCaller, Request, bounded, call_context
 from trysquare.server.convert import COMPLETE, reading_to_wire, resource_to_wire, skill_to_wire, template_to_wire
 from trysquare.server.handlers.base import list_page, questions_to_wire
+from trysquare.server.handlers.tasks import TaskHandlers
 from trysquare.server.notifications import NotificationHub
 from trysquare.server.options import ServeOptions
 
@@ -22,8 +23,11 @@ from trysquare.server.options import ServeOptions
 class ResourceHandlers:
     """Answers what clients ask about resources, and sends what they subscribe to."""
 
-    def __init__(self, toolset: Toolset, options: ServeOptions, hub: NotificationHub) -> None:
+    def __init__(
+        self, toolset: Toolset, options: ServeOptions, hub: NotificationHub, tasks: TaskHandlers | None
+    ) -> None:
         self._toolset = toolset
+        self._tasks = tasks
         self._options = options
         self._direct = options.direct or direct_calls(toolset)
         self._hub = hub
@@ -76,7 +80,9 @@ class ResourceHandlers:
         """`subscriptions/listen` (2026-07-28): notify the client while the request is open."""
         params: ListenParams = request.params
         self._follow(params.notifications.resource_subscriptions or (), request.principal)
-        return await self._hub.listen(request, params.notifications)
+        wanted = params.notifications.task_ids
+        follow = None if self._tasks is None or not wanted else await self._tasks.following(request, wanted)
+        return await self._hub.listen(request, params.notifications, follow)
 
     def _page(self, uri: str) -> Resource | None:
         """Our own page of tools that need consent, which belongs to no toolset and holds nothing to protect."""

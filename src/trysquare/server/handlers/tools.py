@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from trysquare.catalog.descriptions import compact_description
 from trysquare.catalog.toolset import listed
@@ -17,10 +17,13 @@ from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
 from trysquare.protocol.envelope import MirroredArguments, mirrored_arguments
 from trysquare.protocol.methods import CallToolParams, ListParams
-from trysquare.server.caller import McpCaller, Request, call_context
+from trysquare.server.caller import McpCaller, Request, call_context, shown_to
 from trysquare.server.convert import missing_capability, relayed_to_wire, result_to_wire, tool_to_wire
 from trysquare.server.handlers.base import list_page, questions_to_wire
 from trysquare.server.options import ServeOptions
+
+if TYPE_CHECKING:
+    from trysquare.server.handlers.tasks import TaskHandlers
 
 _LONG: Final = 1024 * 1024
 
@@ -33,6 +36,8 @@ class ToolHandlers:
         self._options = options
         self._direct = options.direct or direct_calls(toolset)
         self._stamp = stamp
+        self.tasks: TaskHandlers | None = None
+        """What runs calls as tasks; None where tasks cannot be kept."""
         self._mirrored: dict[str, tuple[Tool, MirroredArguments]] = {}
 
     async def list(self, request: Request) -> JsonObject:
@@ -46,13 +51,22 @@ class ToolHandlers:
     async def call(self, request: Request) -> JsonObject | bytes:
         """`tools/call`. An unknown name is an error of the protocol, whose text names the nearest tools."""
         params: CallToolParams = request.params
-        caller = McpCaller(request)
-        context = call_context(caller, self._options, self._direct)
+        tool = get_tool(self._toolset, params.name, request.principal, params.arguments)
+        options = tool.metadata.task
+        if options is not None and self.tasks is not None and self.tasks.becomes_task(tool.name, options, request):
+            return await self.tasks.call(options, tool.metadata, request)
+        return await self.run(tool, McpCaller(request))
+
+    async def run(self, tool: Tool, caller: McpCaller, request_id: str | None = None) -> JsonObject | bytes:
+        """What the call of a tool is answered with: its result, or questions."""
+        request, params = caller.request_context, caller.request_context.params
+        context = call_context(caller, self._options, self._direct, request_id)
         try:
-            tool = get_tool(self._toolset, params.name, context.principal, params.arguments)
             result = await call_resolved(tool, params.name, params.arguments, context)
         except InputRequired:
             return questions_to_wire(caller)
+        if not result.success:
+            result = shown_to(request, result)
         if caller.waits:
             # The tool swallowed a question, such as one of several at the same time: it still needs the answer.
             return questions_to_wire(caller)

@@ -265,6 +265,15 @@ class _GracefulServer(Server):
         if self.started:
             self._on_started()
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            await super().serve(sockets)
+        except asyncio.CancelledError:
+            # uvicorn would leave every connection open.
+            if self.started:
+                await self.shutdown(sockets)
+            raise
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._http_app.close()
         await super().shutdown(sockets)

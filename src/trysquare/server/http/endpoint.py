@@ -309,6 +309,7 @@ class McpEndpoint:
             profiles=profiles,
             is_authenticated=principal is not None,
             headers=exchange.scope["headers"],
+            is_remote=True,
         )
 
     def _profiles(self, exchange: Exchange) -> ProfileChoice:

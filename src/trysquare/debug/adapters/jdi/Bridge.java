@@ -23,6 +23,8 @@ public final class Bridge {
     private String entry;
     private volatile boolean ended;
     private volatile ExceptionEvent thrown;
+    /** The thread that stopped last. */
+    private volatile ThreadReference halted;
 
     /** A breakpoint that was asked for. */
     private static final class Place {
@@ -401,6 +403,7 @@ public final class Bridge {
     }
 
     private boolean stopped(String reason, ThreadReference thread, String text, Place place) {
+        halted = thread;
         wire.event("stopped", Json.of("reason", reason, "threadId", thread.uniqueID(), "text", text,
             "allThreadsStopped", true, "hitBreakpointIds", place == null ? null : List.of(place.id)));
         return true;
@@ -557,23 +560,26 @@ public final class Bridge {
         if (kept instanceof int[]) {
             locals((int[]) kept, told);
         } else {
-            Values.parts((ObjectReference) kept).forEach((name, value) -> told.add(variable(name, value)));
+            Values.parts((ObjectReference) kept, halted).forEach((name, value) -> told.add(variable(name, value)));
         }
         return Json.of("variables", told);
     }
 
     private void locals(int[] frame, List<Object> told) throws Exception {
         StackFrame found = threadOf(frame).frame(frame[1]);
+        // All are read before one is shown: a collection that is asked for its elements makes the frame stale.
+        Map<String, Value> values = new LinkedHashMap<>();
         if (found.thisObject() != null) {
-            told.add(variable("this", found.thisObject()));
+            values.put("this", found.thisObject());
         }
         try {
             for (LocalVariable local : found.visibleVariables()) {
-                told.add(variable(local.name(), found.getValue(local)));
+                values.put(local.name(), found.getValue(local));
             }
         } catch (AbsentInformationException unknown) {
             told.add(Json.of("name", "(locals)", "value", "compile with `javac -g` to see them", "variablesReference", 0));
         }
+        values.forEach((name, value) -> told.add(variable(name, value)));
     }
 
     private ThreadReference threadOf(int[] frame) {
@@ -582,7 +588,7 @@ public final class Bridge {
 
     private Map<String, Object> variable(String name, Value value) {
         boolean plain = !(value instanceof ObjectReference) || value instanceof StringReference;
-        return Json.of("name", name, "evaluateName", name, "value", Values.text(value), "type", Values.type(value),
+        return Json.of("name", name, "evaluateName", name, "value", Values.text(value, halted), "type", Values.type(value),
             "variablesReference", plain ? 0 : keep(value));
     }
 

@@ -193,7 +193,7 @@ final class Evaluator {
         if (value instanceof ArrayReference) {
             return ((ArrayReference) value).getValue(index);
         }
-        Value found = Values.parts((ObjectReference) need(value)).get("[" + index + "]");
+        Value found = Values.parts((ObjectReference) need(value), null).get("[" + index + "]");
         if (found == null) {
             throw new IllegalArgumentException("there is no item " + index);
         }

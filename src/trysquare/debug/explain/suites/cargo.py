@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.core.threads import run_in_thread
 from trysquare.debug.explain.suites.profile import Coverage, Unsupported
@@ -25,6 +23,9 @@ from trysquare.debug.explain.suites.suite import (
     TestRun,
     function_names,
     json_lines,
+    not_compiled,
+    require_program,
+    split_options,
 )
 from trysquare.debug.sessions.launch import Target
 from trysquare.debug.sources import Sources
@@ -71,24 +72,9 @@ def find_suite(target: Target, root: Path) -> CargoSuite | None:
 def _split(words: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     """The options of cargo, the names to filter by, and the options of the tests' own program."""
     end = words.index("--") if "--" in words else len(words)
-    options, filters = _apart(words[:end], _VALUE_OPTIONS)
-    harness, more = _apart(words[end + 1 :], _HARNESS_VALUES)
+    options, filters = split_options(words[:end], _VALUE_OPTIONS)
+    harness, more = split_options(words[end + 1 :], _HARNESS_VALUES)
     return [each for each in options if each not in ("-q", "--quiet")], [*filters, *more], harness
-
-
-def _apart(words: Sequence[str], with_values: set[str]) -> tuple[list[str], list[str]]:
-    options: list[str] = []
-    names: list[str] = []
-    waiting = list(words)
-    while waiting:
-        word = waiting.pop(0)
-        if not word.startswith("-"):
-            names.append(word)
-            continue
-        options.append(word)
-        if word in with_values and waiting:
-            options.append(waiting.pop(0))
-    return options, names
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,12 +90,7 @@ class CargoSuite:
     """The end of the name of the one test to explain."""
 
     async def run(self, runner: CommandRunner, *, budget: float) -> SuiteRun:
-        if shutil.which(self.cargo) is None:
-            raise ToolError(
-                "cargo is not installed.",
-                code=ErrorCode.ADAPTER_NOT_FOUND,
-                instruction="Ask the user to install it: apt-get install cargo lldb-19",
-            )
+        require_program(self.cargo, "apt-get install cargo lldb-19")
         command = [self.cargo, "test", "--no-run", "--message-format=json", *self._coverage(), *self.options]
         folder = await self._target_folder(runner)
         built = await runner.execute(
@@ -154,11 +135,10 @@ class CargoSuite:
                 continue
             first = next((span for span in spans if span.get("is_primary")), spans[0])
             file = str((self.folder / str(first["file_name"])).resolve())
-            frame = Frame(file=file, line=int(first["line_start"]))
-            detail = tuple(str(each.get("rendered") or "").strip().splitlines()[1:])
-            error = f"The tests do not compile: {each.get('message')}"
-            test = TestRun(name=file, file=file, failed=True, error=error, detail=detail, frames=(frame,))
-            return SuiteRun(tests=(test,), exit_code=built.exit_code)
+            detail = str(each.get("rendered") or "").strip().splitlines()[1:]
+            return not_compiled(
+                file, int(first["line_start"]), str(each.get("message")), replace(built, output=""), detail
+            )
         text = "\n".join(line for line in built.output.splitlines() if not line.startswith("{"))
         return SuiteRun(tests=(), output=text[-4000:], exit_code=built.exit_code)
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.debug.explain.suites.stops import FailingProgram, failing_frames
 from trysquare.debug.explain.suites.suite import (
     CommandRunner,
     Deadline,
+    Executed,
     Frame,
     Line,
     SuiteRun,
     TestRun,
     function_names,
     json_lines,
+    not_compiled,
+    require_program,
+    split_options,
 )
 from trysquare.debug.sessions.launch import Target
 
@@ -66,21 +68,9 @@ def _tests_in(file: Path) -> list[str]:
 
 def _options(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The options of `go test`, and its packages."""
-    options: list[str] = []
-    packages: list[str] = []
-    waiting = list(words)
-    while waiting:
-        word = waiting.pop(0)
-        if word == "-args":
-            options += [word, *waiting]
-            break
-        if not word.startswith("-"):
-            packages.append(word)
-            continue
-        options.append(word)
-        if word.replace("--", "-") in _VALUE_OPTIONS and waiting:
-            options.append(waiting.pop(0))
-    return [each for each in options if each not in ("-json", "-v")], packages
+    end = words.index("-args") if "-args" in words else len(words)
+    options, packages = split_options(words[:end], {*_VALUE_OPTIONS, *(f"-{each}" for each in _VALUE_OPTIONS)})
+    return [*(each for each in options if each not in ("-json", "-v")), *words[end:]], packages
 
 
 def _pattern(name: str) -> str:
@@ -112,18 +102,13 @@ class GoSuite:
     go: str = "go"
 
     async def run(self, runner: CommandRunner, *, budget: float) -> SuiteRun:
-        if shutil.which(self.go) is None:
-            raise ToolError(
-                "Go is not installed.",
-                code=ErrorCode.ADAPTER_NOT_FOUND,
-                instruction="Ask the user to install it: apt-get install golang-go delve",
-            )
+        require_program(self.go, "apt-get install golang-go delve")
         root = self.root.resolve()
         command = [self.go, "test", "-json", *self._named(), *self.packages, *self._program_options()]
         ended = await runner.execute(command, root, keeps=64_000_000)
         results = _results(json_lines(ended.output))
         if not results and ended.exit_code:
-            return self._not_built(ended.output, ended.exit_code, root)
+            return self._not_built(ended, root)
         failed = [each for each in results if each.action == "fail"]
         passed = [each for each in results if each.action == "pass"]
         text = "".join(line for each in failed for line in each.output)
@@ -170,17 +155,13 @@ class GoSuite:
         found = [line.split("\t") for line in listed.output.splitlines() if line.count("\t") == 1]
         return [_Package(path=path, folder=Path(folder)) for path, folder in found]
 
-    def _not_built(self, output: str, exit_code: int | None, root: Path) -> SuiteRun:
+    def _not_built(self, ended: Executed, root: Path) -> SuiteRun:
         """The run of tests that the compiler refused."""
-        plain = "".join(str(each.get("Output") or "") for each in json_lines(output))
-        found = _COMPILER.search(f"{output}\n{plain}")
+        plain = "".join(str(each.get("Output") or "") for each in json_lines(ended.output))
+        found = _COMPILER.search(f"{ended.output}\n{plain}")
         if found is None:
-            return SuiteRun(tests=(), output=(plain + output)[-4000:], exit_code=exit_code)
-        file = str((root / found["file"]).resolve())
-        frame = Frame(file=file, line=int(found["line"]))
-        error = f"The tests do not compile: {found['text']}"
-        test = TestRun(name=file, file=file, failed=True, error=error, frames=(frame,))
-        return SuiteRun(tests=(test,), output=output[-4000:], exit_code=exit_code)
+            return SuiteRun(tests=(), output=(plain + ended.output)[-4000:], exit_code=ended.exit_code)
+        return not_compiled(str((root / found["file"]).resolve()), int(found["line"]), found["text"], ended)
 
 
 def _results(events: Iterable[JsonObject]) -> list[_Result]:

@@ -6,8 +6,9 @@ import json
 import math
 import os
 import re
+import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,6 +132,40 @@ class CommandRunner:
                 fields={"output": tail.text()[-1500:]},
             )
         return Executed(exit_code=status, output=tail.text())
+
+
+def split_options(words: Sequence[str], with_values: Collection[str]) -> tuple[list[str], list[str]]:
+    """The options of a command line with their values, and its other words."""
+    options: list[str] = []
+    names: list[str] = []
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        if not word.startswith("-"):
+            names.append(word)
+            continue
+        options.append(word)
+        if word in with_values and waiting:
+            options.append(waiting.pop(0))
+    return options, names
+
+
+def require_program(program: str, install: str) -> None:
+    """Refuse to go on without a program, with the command that installs it."""
+    if shutil.which(program) is None:
+        raise ToolError(
+            f"`{program}` is not installed.",
+            code=ErrorCode.ADAPTER_NOT_FOUND,
+            instruction=f"Ask the user to install it: {install}",
+        )
+
+
+def not_compiled(file: str, line: int, text: str, ended: Executed, detail: Sequence[str] = ()) -> SuiteRun:
+    """The run of tests that a compiler refused, at a line of a file."""
+    frame = Frame(file=file, line=line)
+    error = f"The tests do not compile: {text}"
+    test = TestRun(name=file, file=file, failed=True, error=error, detail=tuple(detail), frames=(frame,))
+    return SuiteRun(tests=(test,), output=ended.output[-4000:], exit_code=ended.exit_code)
 
 
 def json_lines(text: str) -> list[JsonObject]:
