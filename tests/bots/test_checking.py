@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support import size
 from trysquare.bots import check_bot, load_bot
 from trysquare.bots.definition.check import check_workflow
 from trysquare.bots.definition.model import ActionDefinition, BehaviorDefinition, BotDefinition, Gate
 from trysquare.bots.scanners.base import Examples, PythonScanner, Rule, Target
-from trysquare.bots.workflow.machine import Plan, Policy, Position
+from trysquare.bots.workflow.machine import Jump, JumpPolicy, Plan, Policy, Position
 
 STORY_BOT = Path(__file__).parents[2] / "examples" / "bots" / "story_bot"
 PLAN = Plan(bot="b", behaviors=("shape", "code"), actions=("gather", "build", "validate"))
@@ -91,6 +96,65 @@ def test_many_behaviors_are_explored_in_rows_of_neighbours() -> None:
     checked = check_workflow(plan)
     assert checked.defects == ()
     assert checked.exhaustive
+
+
+def long_list(count: int, jump: str | None, gates: frozenset[str] = frozenset()) -> tuple[Plan, frozenset[Position]]:
+    """A behavior of many actions, some of which need proof, with one kind of jump denied."""
+    plan = Plan(bot="b", behaviors=("shape",), actions=tuple(f"item_{number}" for number in range(count)))
+    plan = replace(plan, jumps={} if jump is None else {jump: "deny"})  # pyright: ignore[reportArgumentType]
+    return plan, frozenset(at("shape", name) for name in gates)
+
+
+@pytest.mark.parametrize("jump", [None, "ahead", "reopened"])
+def test_a_long_list_of_like_actions_is_explored_whole_in_few_states(jump: str | None) -> None:
+    thirty, more = long_list(30, jump), long_list(500, jump)
+    for plan, proof in (thirty, more):
+        checked = check_workflow(plan, proof=proof)
+        assert (checked.defects, checked.exhaustive) == ((), True)
+    assert check_workflow(thirty[0]).states == check_workflow(more[0]).states < 100
+
+
+def test_a_long_list_with_many_gates_grows_with_its_length_where_every_jump_is_allowed() -> None:
+    plan, proof = long_list(40, None, frozenset(f"item_{number}" for number in range(0, 40, 2)))
+    checked = check_workflow(plan, proof=proof)
+    assert (checked.defects, checked.exhaustive) == ((), True)
+    assert checked.states < 4 * 40
+
+
+def test_every_action_behind_a_shut_one_of_a_long_list_is_named() -> None:
+    plan, _ = long_list(30, "ahead")
+    defects = check_workflow(plan, shut=frozenset({at("shape", "item_9")})).defects
+    assert [each.position for each in defects if each.kind == "dead_end"] == [at("shape", "item_9")]
+    unreachable = {each.position for each in defects if each.kind == "unreachable"}
+    assert unreachable == {at("shape", f"item_{number}") for number in range(10, 30)}
+    assert all(f"`{each.position}`" in each.message for each in defects)
+
+
+def test_what_is_cut_short_claims_no_defect() -> None:
+    plan, proof = long_list(60, "reopened", frozenset(f"item_{number}" for number in range(0, 60, 2)))
+    checked = check_workflow(plan, proof=proof)
+    assert (checked.defects, checked.exhaustive) == ((), False)
+
+
+@given(
+    st.lists(st.sampled_from(["manual", "auto", "skip", "combine_next"]), min_size=9, max_size=9),
+    st.sets(st.integers(0, 8), max_size=2),
+    st.sampled_from([{}, {"ahead": "deny"}, {"reopened": "deny"}, {"ahead": "deny", "reopened": "deny"}]),
+)
+@settings(max_examples=size(12, 200), deadline=None)
+def test_a_shortened_list_has_the_defects_of_the_whole(
+    policies: list[Policy], shut: set[int], jumps: dict[Jump, JumpPolicy]
+) -> None:
+    plan, _ = long_list(9, None)
+    positions = list(plan.order())
+    plan = replace(plan, policies=dict(zip(positions, policies, strict=True)), jumps=jumps)
+    closed = frozenset(positions[number] for number in shut)
+    found = {(each.kind, each.position) for each in check_workflow(plan, shut=closed).defects}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("trysquare.bots.definition.check.EXACT", 9)
+        whole = {(each.kind, each.position) for each in check_workflow(plan, shut=closed).defects}
+    assert {each for each in found if each[0] != "dead_end"} == {each for each in whole if each[0] != "dead_end"}
+    assert any(kind == "dead_end" for kind, _ in found) == any(kind == "dead_end" for kind, _ in whole)
 
 
 def bot(rule: Rule, **gate: bool) -> BotDefinition:

@@ -17,6 +17,7 @@ from tests.bots.faults.desk import at
 from tests.support import size
 from trysquare import ConfigurationError
 from trysquare.bots import load_bot
+from trysquare.bots.definition.check import check_folder
 from trysquare.bots.definition.model import Gate
 from trysquare.bots.scanners.base import CommandScanner, PythonScanner, RegexScanner, SchemaScanner, Target
 
@@ -664,3 +665,40 @@ def place_of_fault(root: Path) -> str | None:
     except ConfigurationError as error:
         return str(error.where)
     return None if plan.contains(plan.first) else "a plan that cannot begin"
+
+
+def test_an_action_can_belong_to_some_behaviors_only(tmp_path: Path) -> None:
+    own = {"name": "build_knowledge", "workflow": True, "behaviors": ["code"]}
+    definition = load_bot(write_bot(tmp_path, {"base_actions/3_build_knowledge/action_config.json": own}))
+    tools = [tool.name for tool in definition.tool_names()]
+    assert "mini_code_build_knowledge" in tools
+    assert "mini_shape_build_knowledge" not in tools
+    assert [str(each) for each in definition.plan().order()] == [
+        "shape.initialize_project",
+        "shape.gather_context",
+        "code.initialize_project",
+        "code.gather_context",
+        "code.build_knowledge",
+    ]
+    assert not any(str(each) == "shape.build_knowledge" for each in definition.gates)
+
+
+@pytest.mark.parametrize("denied", ["allow", "deny"])
+def test_an_action_of_another_behavior_is_no_defect(denied: str, tmp_path: Path) -> None:
+    own = {"name": "build_knowledge", "workflow": True, "behaviors": ["2_code"]}
+    config = {**MINIMAL["bot_config.json"], "jumps": {"ahead": denied}}
+    changes = {"base_actions/3_build_knowledge/action_config.json": own, "bot_config.json": config}
+    checked = check_folder(write_bot(tmp_path, changes))
+    assert checked.workflow is not None
+    assert (checked.workflow.defects, checked.workflow.exhaustive) == ((), True)
+
+
+def test_an_action_names_behaviors_that_are_there_and_leaves_none_without_work(tmp_path: Path) -> None:
+    changes = {
+        f"base_actions/{number}_{name}/action_config.json": {"workflow": True, "behaviors": ["cod"]}
+        for number, name in ((1, "initialize_project"), (2, "gather_context"), (3, "build_knowledge"))
+    }
+    found = [each for each in check_folder(write_bot(tmp_path, changes)).findings if each.severity == "error"]
+    assert [each.code for each in found] == ["unknown_name"] * 3 + ["dead_end"] * 2
+    assert {each.line for each in found[:3]} == {4}
+    assert "Did you mean `code`?" in found[0].remedy

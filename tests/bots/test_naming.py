@@ -68,12 +68,12 @@ def test_other_names_are_refused(name: str) -> None:
 def test_there_are_three_tools_and_one_for_each_behavior_and_for_each_of_its_actions(
     behaviors: list[str], actions: list[str]
 ) -> None:
-    names = list(tool_names("bot", behaviors, actions))
+    names = list(tool_names("bot", dict.fromkeys(behaviors, actions)))
     assert len(names) == 3 + len(behaviors) + len(behaviors) * len(actions)
 
 
 def test_tools_are_named_after_bot_behavior_and_action() -> None:
-    assert [tool.name for tool in tool_names("story_bot", ["shape"], ["gather_context"])] == [
+    assert [tool.name for tool in tool_names("story_bot", {"shape": ["gather_context"]})] == [
         "story_bot_tool",
         "story_bot_close_current_action",
         "story_bot_restart_server",

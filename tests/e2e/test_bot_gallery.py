@@ -23,6 +23,7 @@ from tests.e2e.stdio_process import REPOSITORY
 from tests.support import told
 from trysquare.bots.definition.check import check_folder
 from trysquare.bots.definition.scaffold import GALLERY, TEMPLATES, write_new_bot
+from trysquare.cli.main import main
 
 OWN = "own"
 CLEAN = {"validate_rules": {"requires_clean": True}}
@@ -119,6 +120,32 @@ async def test_a_bot_is_walked_to_its_end_though_its_server_is_killed(walk: Walk
             assert ended["workflow_complete"] is True
             assert ended["approval"] == ("confirmed" if walk.template == "release" else "claimed")
             assert len(person.asked) == (1 if walk.template == "release" else 0)
+
+
+@pytest.mark.parametrize(("mode", "profile"), [("legacy", "levels"), ("2026-07-28", "full")])
+async def test_an_imported_list_is_walked_from_its_first_open_item_to_its_end(
+    mode: str, profile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    tasks = "# Move\n\n## Pack\n\n- [x] Books\n- [ ] Dishes\n\n## Drive\n\n- [ ] Load the van\n- [x] Rent a van\n"
+    (project / "TODO.md").write_text(tasks, encoding="utf-8")
+    monkeypatch.chdir(project)
+    assert main(["bot", "import", "TODO.md", "--name", "move", "--into", "bots"]) == 0
+    bot = project / "bots" / "move"
+    async with asyncio.timeout(110):
+        async with Client(server(project, bot, profile), mode=mode) as client:
+            opened = await call(client, "move_tool")
+            assert (opened["behavior"], opened["action"]) == ("pack", "dishes")
+            assert "Dishes" in opened["data"]["instructions"]["base_instructions"]
+            closed = await call(client, "move_close_current_action", expected_action="pack.dishes")
+            assert (closed["next_behavior"], closed["next_action"]) == ("drive", "load_the_van")
+            kill_server(project)
+        async with Client(server(project, bot, profile), mode=mode) as client:
+            opened = await call(client, "move_tool")
+            assert (opened["behavior"], opened["action"]) == ("drive", "load_the_van")
+            closed = await call(client, "move_close_current_action", expected_action="drive.load_the_van")
+            assert closed["workflow_complete"] is True
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 from trysquare.bots.actions import produced_files
@@ -52,7 +51,7 @@ def _side(bot: LiveBot, text: str) -> Side:
 
 def _produced(bot: LiveBot) -> list[str]:
     definition = bot.definition
-    steps = product(definition.behaviors, definition.actions)
+    steps = ((each, action) for each in definition.behaviors for action in definition.actions_of(each.name))
     return sorted({path for behavior, action in steps for path in produced_files(definition, behavior, action.name)})
 
 
@@ -70,10 +69,9 @@ def _actions(bot: LiveBot, before: Side, after: Side) -> list[dict[str, Any]]:
     first, second, plan = before.state, after.state, bot.plan
     if first is None or second is None:
         return []
-    places = (Position(behavior=behavior, action=action) for behavior in plan.behaviors for action in plan.actions)
     return [
         {"action": str(each), "before": _status_of(first, each), "after": _status_of(second, each)}
-        for each in places
+        for each in plan.order()
         if _status_of(first, each) != _status_of(second, each)
     ]
 

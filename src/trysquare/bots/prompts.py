@@ -53,7 +53,7 @@ def bot_prompts(bot: LiveBot) -> list[Prompt]:
 
 
 def _behavior_prompt(bot: LiveBot, behavior: str, taken: set[str]) -> Prompt:
-    actions = [each.name for each in bot.definition.actions]
+    actions = [each.name for each in bot.definition.actions_of(behavior)]
 
     def text(given: dict[str, str], state: RunState) -> str:
         action = given.get("action")
@@ -66,24 +66,30 @@ def _behavior_prompt(bot: LiveBot, behavior: str, taken: set[str]) -> Prompt:
 
     suffix = behavior if tool_name(bot.name, behavior) not in taken else f"{behavior}_work"
     argument = PromptArgument(name="action", description="An action (default: the current one)")
-    return _prompt(bot, suffix, f"Work on {behavior}", (argument, _RUN), text)
+    return _prompt(bot, suffix, f"Work on {behavior}", (argument, _RUN), text, actions)
 
 
-def _prompt(bot: LiveBot, suffix: str, about: str, arguments: tuple[PromptArgument, ...], text: Text) -> Prompt:
+def _prompt(
+    bot: LiveBot,
+    suffix: str,
+    about: str,
+    arguments: tuple[PromptArgument, ...],
+    text: Text,
+    actions: Sequence[str] = (),
+) -> Prompt:
     async def render(given: dict[str, str], context: CallContext) -> Sequence[PromptMessage]:
         state = await run_in_thread(lambda: _state(bot, given))
         return [PromptMessage(content=await run_in_thread(lambda: text(given, state)))]
 
     name = tool_name(bot.name, suffix) if suffix else bot.name
-    return Prompt(name=name, description=f"{about}.", arguments=arguments, render=render, complete=_completions(bot))
+    return Prompt(
+        name=name, description=f"{about}.", arguments=arguments, render=render, complete=_completions(bot, actions)
+    )
 
 
-def _completions(bot: LiveBot) -> Complete:
+def _completions(bot: LiveBot, actions: Sequence[str]) -> Complete:
     async def complete(argument: str, typed: str, given: dict[str, str]) -> Sequence[str]:
-        if argument == "action":
-            known = [each.name for each in bot.definition.actions]
-        else:
-            known = await run_in_thread(lambda: _runs(bot)) if argument == "run" else []
+        known = await run_in_thread(lambda: _runs(bot)) if argument == "run" else actions
         return [each for each in known if each.startswith(typed)]
 
     return complete

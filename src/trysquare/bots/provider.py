@@ -94,12 +94,13 @@ class BotToolset(DynamicToolset):
             self._tool(names.CLOSE, closing, done, _ALL, CLOSE, self._close),
             self._tool(names.RESTART, restarting, (), _LEVELS, RESTART, self._restart, right=RESTART_RIGHT),
         ]
-        level = behavior_arguments([action.name for action in definition.actions])
         for behavior in definition.behaviors:
             suffix, about = f"{behavior.name}_{names.TOOL}", f"Continue {behavior.name} at its current action."
             run = self._forward(Target(behavior=behavior.name))
+            actions = definition.actions_of(behavior.name)
+            level = behavior_arguments([action.name for action in actions])
             tools.append(self._tool(suffix, about, behavior.trigger_patterns, _LEVELS, level, run))
-            for action in definition.actions:
+            for action in actions:
                 about = f"{action.name.replace('_', ' ').capitalize()} for {behavior.name}."
                 triggers = definition.triggers_of(behavior.name, action.name)
                 run = self._forward(Target(behavior=behavior.name, action=action.name))

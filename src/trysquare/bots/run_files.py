@@ -123,7 +123,7 @@ def all_files(definition: BotDefinition) -> tuple[str, ...]:
     found = (
         path
         for behavior in definition.behaviors
-        for action in definition.actions
+        for action in definition.actions_of(behavior.name)
         for path in produced_files(definition, behavior, action.name)
     )
     return tuple(dict.fromkeys(found))

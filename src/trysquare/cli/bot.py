@@ -24,6 +24,7 @@ from trysquare.bots.workflow.state_file import MAIN
 from trysquare.cli.approve import SIGN, decide_code
 from trysquare.cli.bot_corrections import CORRECT
 from trysquare.cli.bot_diff import print_difference
+from trysquare.cli.bot_import import IMPORT
 from trysquare.cli.bot_open import ABOUT_BOT, RUN, opened_bot, opened_bots, require_run
 from trysquare.cli.bot_records import write_export
 from trysquare.cli.bot_start import START
@@ -344,6 +345,7 @@ COMMAND = Command(
                 "trysquare bot new my_bot --into bots",
             ),
         ),
+        "import": IMPORT,
         "check": Command(
             _check,
             (_FOLDER, JSON),

@@ -203,6 +203,7 @@ def _columns(bot: LiveBot, state: RunState, run: str) -> list[Column]:
             cards=[
                 _card(plan, state, Position(behavior=behavior.name, action=action), gates, people, first)
                 for action in plan.actions
+                if plan.contains(Position(behavior=behavior.name, action=action))
             ],
         )
         for behavior in definition.behaviors

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -59,6 +60,11 @@ def check_folder(root: Path) -> BotCheck:
 
 
 MAX_STATES = 60_000
+MAX_MOVES = 150_000
+EXACT = 8
+"""Number of actions up to which every set of completed actions is a state of its own."""
+_ALIKE = 3
+"""How many neighbours with the same gate stand for all of them, in a longer list."""
 _TOGETHER = 5
 """Number of neighbouring behaviors that are explored together."""
 _NEVER = "1970-01-01T00:00:00Z"
@@ -86,7 +92,7 @@ class WorkflowCheck:
     states: int
     defects: tuple[Defect, ...] = ()
     exhaustive: bool = True
-    """False where the workflow has too many states."""
+    """False where the workflow has too many states or moves."""
 
     def and_also(self, other: WorkflowCheck) -> WorkflowCheck:
         return WorkflowCheck(
@@ -146,17 +152,46 @@ def check_workflow(
     check = WorkflowCheck(states=0)
     known = dict[object, bool]()
     for behavior in plan.behaviors:
-        positions = [Position(behavior=behavior, action=action) for action in plan.actions]
+        positions = list(replace(plan, behaviors=(behavior,)).order())
         gates = tuple((plan.policy(each), each in proof, each in shut) for each in positions)
         if not known.get(gates):
-            found = _check(replace(plan, behaviors=(behavior,)), proof, shut)
+            found = _check_behavior(replace(plan, behaviors=(behavior,)), proof, shut)
             known[gates] = not found.defects
             check = check.and_also(found)
     for start in range(max(0, len(plan.behaviors) - _TOGETHER) + 1) if not check.defects else ():
         row = plan.behaviors[start : start + _TOGETHER]
-        together = replace(plan, behaviors=row, actions=(_WHOLE,), policies={})
+        together = replace(plan, behaviors=row, actions=(_WHOLE,), absent=frozenset(), policies={})
         check = check.and_also(_check(together, frozenset(), frozenset()))
     return check
+
+
+def _check_behavior(plan: Plan, proof: frozenset[Position], shut: frozenset[Position]) -> WorkflowCheck:
+    """Explore one behavior. In a long one, what is alike is explored once.
+
+    Of more than three neighbours with the same gate, the first two and the last stand for all: whatever leads past one
+    of those between leads past the second as well. And where no jump is denied, what was completed decides nothing.
+    """
+    positions = list(plan.order())
+    plan = replace(plan, actions=tuple(each.action for each in positions), absent=frozenset())
+    if len(positions) <= EXACT:
+        return _check(plan, proof, shut)
+
+    def gate(position: Position) -> tuple[Policy, bool, bool]:
+        return plan.policy(position), position in proof, position in shut
+
+    alike = {row[1]: row[2:-1] for row in (list(found) for _, found in groupby(positions, gate)) if len(row) > _ALIKE}
+    left_out = {each.action for row in alike.values() for each in row}
+    short = replace(plan, actions=tuple(action for action in plan.actions if action not in left_out))
+    found = _check(short, proof, shut)
+    return replace(found, defects=tuple(each for defect in found.defects for each in _for_all(defect, alike)))
+
+
+def _for_all(defect: Defect, alike: Mapping[Position, Sequence[Position]]) -> Iterator[Defect]:
+    """A defect, and the same of the neighbours that its action stands for."""
+    yield defect
+    for position in alike.get(defect.position, ()) if defect.kind != "dead_end" else ():
+        message = defect.message.replace(f"`{defect.position}`", f"`{position}`")
+        yield replace(defect, position=position, message=message, trace=())
 
 
 def _check(plan: Plan, proof: frozenset[Position], shut: frozenset[Position]) -> WorkflowCheck:
@@ -167,17 +202,22 @@ def _check(plan: Plan, proof: frozenset[Position], shut: frozenset[Position]) ->
 
 def _explore(plan: Plan, proof: frozenset[Position], shut: frozenset[Position]) -> _Explored:
     state = machine.begin(plan)
-    explored = _Explored(_key(state))
+    denied = "deny" in (plan.jump_policy("ahead"), plan.jump_policy("reopened"))
+    remembers = denied or len(plan.behaviors) > 1 or len(plan.actions) <= EXACT
+    explored, moves = _Explored(_key(state, remembers)), 0
     explored.came[explored.start] = None
     waiting = deque([state])
     while waiting:
+        if moves > MAX_MOVES:
+            explored.complete = False
+            break
         state = waiting.popleft()
-        key = _key(state)
+        key = _key(state, remembers)
         followers = explored.leads_to.setdefault(key, [])
         for move in _moves(plan, state, proof, shut):
             for position in move.unapproved:
                 explored.unapproved.setdefault(position, (key, move.text))
-            after = _key(move.state)
+            after, moves = _key(move.state, remembers), moves + 1
             followers.append(after)
             if after in explored.came:
                 continue
@@ -189,8 +229,9 @@ def _explore(plan: Plan, proof: frozenset[Position], shut: frozenset[Position]) 
     return explored
 
 
-def _key(state: RunState) -> _Key:
-    completed = frozenset(position for position in state.latest if state.is_completed(position))
+def _key(state: RunState, remembers: bool) -> _Key:
+    """What decides the future of a state; what was completed does not where nothing `remembers` it."""
+    completed = frozenset(position for position in state.latest if remembers and state.is_completed(position))
     pointers = frozenset(state.pointers.items())
     return _Key(state.current, completed, pointers, state.delivered, state.finished)
 
@@ -263,7 +304,8 @@ def _defects(plan: Plan, explored: _Explored) -> Iterator[Defect]:
     reached = {key.current for key in explored.came}
     # Shown by the longest trace, which ends without the action.
     farthest = max(explored.came, key=lambda key: len(key.completed))
-    for position in (each for each in plan.order() if each not in reached):
+    # Where the exploration was cut short, the rest may reach it.
+    for position in (each for each in plan.order() if each not in reached and explored.complete):
         yield Defect(
             kind="unreachable",
             position=position,
@@ -281,6 +323,7 @@ def _stuck(explored: _Explored) -> _Key | None:
     ending = deque(key for key in explored.came if key.finished)
     # Where the exploration was cut short, the rest may reach the end.
     ending.extend(key for key in explored.came if not explored.complete and key not in explored.leads_to)
+    ending.extend(key for key in before if key not in explored.came)
     ends = set(ending)
     while ending:
         for key in before.get(ending.popleft(), ()):

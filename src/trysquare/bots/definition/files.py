@@ -86,6 +86,8 @@ class ActionConfig(GateKeys):
     """The place in the order, for folders without numbers."""
     next_action: str | None = None
     """The action that comes next, for readers; it must be right."""
+    behaviors: Names | None = None
+    """The behaviors that have it; by default all."""
 
 
 class ActionEntry(GateKeys):
@@ -99,6 +101,8 @@ class ActionEntry(GateKeys):
     """What the agent does in it."""
     trigger_patterns: Texts = []
     """Phrases of a user who wants it."""
+    behaviors: Names | None = None
+    """The behaviors that have it; by default all."""
 
 
 class JumpKeys(Closed):

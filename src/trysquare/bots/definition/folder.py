@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
@@ -76,12 +76,11 @@ def close_tool_name(bot: str) -> str:
     return tool_name(bot, CLOSE)
 
 
-def tool_names(bot: str, behaviors: Iterable[str], actions: Iterable[str]) -> Iterator[ToolName]:
-    """The tools of profile `full`."""
-    actions = tuple(actions)
+def tool_names(bot: str, behaviors: Mapping[str, Iterable[str]]) -> Iterator[ToolName]:
+    """The tools of profile `full`, of behaviors with their actions."""
     for name in (tool_name(bot, TOOL), close_tool_name(bot), tool_name(bot, RESTART)):
         yield ToolName(name=name)
-    for behavior in behaviors:
+    for behavior, actions in behaviors.items():
         yield ToolName(name=tool_name(bot, behavior, TOOL), behavior=behavior)
         for action in actions:
             yield ToolName(name=tool_name(bot, behavior, action), behavior=behavior, action=action)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from shutil import which
-from typing import Any
 
 from trysquare.bots.definition import files as schema
 from trysquare.bots.definition import model
@@ -26,12 +25,12 @@ from trysquare.bots.definition.folder import (
     tool_name,
     tool_names,
 )
+from trysquare.bots.definition.gates import changed_gate, load_gates, start_gate
 from trysquare.bots.definition.presets import load_presets
 from trysquare.bots.definition.types import STORY_GRAPH, document_type, page_template, resolve_types
 from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.scanners import base as scanners
 from trysquare.bots.scanners.kinds import callable_problem
-from trysquare.bots.workflow.machine import Position
 from trysquare.core.errors import ConfigurationError
 
 
@@ -349,9 +348,6 @@ def _joined(path: str, file: str) -> str:
     return (PurePosixPath(path) / file).as_posix()
 
 
-_AUTO_ACTIONS = frozenset({"initialize_project"})
-
-
 def load_bot(root: Path) -> model.BotDefinition:
     """Load a bot definition. Nothing is run or written, and nothing outside the folder is read."""
     folder = read_bot_folder(root)
@@ -384,11 +380,14 @@ def _load(folder: BotFolder) -> model.BotDefinition:
     name = folder.attempt(lambda: _bot_name(folder, config, config_path), "bot")
     actions = _load_actions(folder, config, config_path)
     folders = _choose_behaviors(folder, config, config_path)
+    _check_owners(folder, config_path, folders, actions)
     _check_tools(folder, config_path, name, folders, actions)
-    behaviors = tuple(load_behavior(folder, at, [action.name for action in actions]) for at in folders)
+    behaviors = tuple(
+        load_behavior(folder, at, [each.name for each in actions if each.is_of(at.name)]) for at in folders
+    )
     behaviors = resolve_types(folder, behaviors)
     _note_unbuilt(folder, behaviors)
-    rules, gates = load_rules(folder, "rules"), _gates(folder, config, config_path, behaviors, actions)
+    rules, gates = load_rules(folder, "rules"), load_gates(folder, config, config_path, behaviors, actions)
     return model.BotDefinition(
         name=name,
         root=folder.root,
@@ -482,19 +481,16 @@ def _listed_actions(
             description=entry.description,
             instructions=tuple(entry.instructions),
             trigger_patterns=tuple(entry.trigger_patterns),
-            gate=_changed(_start_gate(name, config), entry),
+            gate=changed_gate(start_gate(name, config), entry),
+            behaviors=_behaviors_of(entry),
         )
         for name, entry in entries.items()
     ]
     return sorted(loaded, key=lambda action: not action.workflow)
 
 
-def _start_gate(name: str, bot: schema.BotConfig) -> model.Gate:
-    return model.Gate(
-        policy="auto" if name in _AUTO_ACTIONS else "manual",
-        proof=bot.proof,
-        budget_tokens=bot.budget_tokens or model.DEFAULT_BUDGET,
-    )
+def _behaviors_of(entry: schema.ActionConfig | schema.ActionEntry) -> frozenset[str] | None:
+    return None if entry.behaviors is None else frozenset(map(clean_name, entry.behaviors))
 
 
 def _action_config(folder: BotFolder, at: Named) -> schema.ActionConfig:
@@ -585,7 +581,8 @@ def _action(folder: BotFolder, at: Named, file: schema.ActionConfig, bot: schema
         description=file.description or texts.description,
         instructions=tuple(texts.instructions),
         trigger_patterns=triggers.all(),
-        gate=_changed(_start_gate(at.name, bot), file),
+        gate=changed_gate(start_gate(at.name, bot), file),
+        behaviors=_behaviors_of(file),
     )
 
 
@@ -639,6 +636,26 @@ def _check_name(folder: BotFolder, at: Named, *, what: str) -> Named:
     return at
 
 
+def _check_owners(
+    folder: BotFolder, config_path: str, folders: Sequence[Named], actions: Sequence[model.ActionDefinition]
+) -> None:
+    """Check that the behaviors that actions name are there, and that each behavior has something to do."""
+    known = [at.name for at in folders]
+    for action in actions:
+        own = f"{action.folder}/action_config.json"
+        for name in sorted(action.behaviors or ()):
+            if name not in known:
+                path, message = own if own in folder.files else config_path, f"Unknown behavior `{name}`"
+                message = f"{message} in `behaviors` of the action `{action.name}`."
+                error = folder.error(path, message, hint=nearest(name, known), key=name, code="unknown_name")
+                folder.report(error)
+    for at in folders:
+        if not any(action.workflow and action.is_of(at.name) for action in actions):
+            message = f"The behavior `{at.name}` has no workflow action."
+            hint = f"Name it in `behaviors` of an action, or remove {at.path}."
+            folder.report(folder.error(config_path, message, hint=hint, key=at.name, code="dead_end"))
+
+
 def _check_tools(
     folder: BotFolder, config_path: str, bot: str, folders: Sequence[Named], actions: Sequence[model.ActionDefinition]
 ) -> None:
@@ -646,7 +663,8 @@ def _check_tools(
     named = {at.name: at for at in folders}
     taken: dict[str, ToolName] = {}
     hidden = (ToolName(name=tool_name(bot, suffix)) for suffix in (FIND, DO))
-    for tool in (*hidden, *tool_names(bot, named, (action.name for action in actions))):
+    owned = {at.name: [action.name for action in actions if action.is_of(at.name)] for at in folders}
+    for tool in (*hidden, *tool_names(bot, owned)):
         path = named[tool.behavior].path if tool.behavior else config_path
         if len(tool.name) > MAX_TOOL_NAME:
             message = f"The tool name `{tool.name}` has {len(tool.name)} characters; clients accept {MAX_TOOL_NAME}."
@@ -672,101 +690,3 @@ def _described(tool: ToolName) -> str:
     if tool.behavior is None:
         return "one of the bot"
     return f"behavior {tool.behavior}" + (f" with action {tool.action}" if tool.action else "")
-
-
-def _gates(
-    folder: BotFolder,
-    config: schema.BotConfig,
-    config_path: str,
-    behaviors: Sequence[model.BehaviorDefinition],
-    actions: Sequence[model.ActionDefinition],
-) -> dict[Position, model.Gate]:
-    """The gate of each action in each behavior; the most specific setting wins."""
-    known = [action.name for action in actions]
-    own = {behavior.name: _own_gates(folder, behavior) for behavior in behaviors}
-    positions = [Position(behavior=behavior.name, action=name) for behavior in behaviors for name in known]
-    names = {*known, *own, *(f"{each.behavior}.{each.action}" for each in positions)}
-    for key in config.gates:
-        if key not in names:
-            message = f"Unknown action or behavior `{key}` in `gates`."
-            hint = nearest(key, sorted(names))
-            folder.report(folder.error(config_path, message, hint=hint, key=key, code="unknown_name"))
-    gates: dict[Position, model.Gate] = {}
-    for action in actions:
-        general = _changed(action.gate, config.gates.get(action.name))
-        for behavior in behaviors:
-            position = Position(behavior=behavior.name, action=action.name)
-            whole = None if behavior.name in known else config.gates.get(behavior.name)
-            nearer = _changed(_changed(general, whole), own[behavior.name].get(action.name))
-            gate = _changed(nearer, config.gates.get(f"{behavior.name}.{action.name}"))
-            gates[position] = _with_people(folder, config, config_path, gate)
-    _check_policies(folder, config_path, behaviors, [action.name for action in actions if action.workflow], gates)
-    return gates
-
-
-def _own_gates(folder: BotFolder, behavior: model.BehaviorDefinition) -> dict[str, schema.GateKeys]:
-    parts = folder.subfolders(behavior.folder)
-    files = {name: f"{parts[name].path}/action_config.json" for name in behavior.additions}
-    return {name: folder.read_optional(path, schema.GateKeys) for name, path in files.items() if path in folder.files}
-
-
-def _changed(gate: model.Gate, keys: schema.GateKeys | None) -> model.Gate:
-    if keys is None:
-        return gate
-    given: dict[str, Any] = {name: getattr(keys, name) for name in schema.GateKeys.model_fields}
-    for name in ("assignees", "reviewers"):
-        given[name] = None if given[name] is None else tuple(given[name])
-    return replace(gate, **{name: value for name, value in given.items() if value is not None})
-
-
-def _with_people(folder: BotFolder, config: schema.BotConfig, path: str, gate: model.Gate) -> model.Gate:
-    """The gate with the members of its teams. What has reviewers needs their proof."""
-    if not gate.assignees and not gate.reviewers:
-        return gate
-    lists = {"assignees": _members(folder, config, path, gate.assignees)}
-    lists["reviewers"] = _members(folder, config, path, gate.reviewers)
-    return replace(gate, **lists, proof=gate.proof or bool(gate.reviewers))
-
-
-def _members(folder: BotFolder, config: schema.BotConfig, path: str, names: Iterable[str]) -> tuple[str, ...]:
-    found: list[str] = []
-    for name in names:
-        if not name.startswith("@"):
-            found.append(name)
-        elif name[1:] in config.teams:
-            found.extend(config.teams[name[1:]])
-        else:
-            hint = nearest(name[1:], sorted(config.teams)) if config.teams else "Name its members in `teams`."
-            error = folder.error(path, f"Unknown team `{name}`.", hint=hint, key=name, code="unknown_name")
-            if str(error) not in map(str, folder.errors):
-                folder.report(error)
-    return tuple(dict.fromkeys(found))
-
-
-def _check_policies(
-    folder: BotFolder,
-    config_path: str,
-    behaviors: Sequence[model.BehaviorDefinition],
-    workflow: Sequence[str],
-    gates: Mapping[Position, model.Gate],
-) -> None:
-    for behavior in behaviors:
-        policies = [gates[Position(behavior=behavior.name, action=name)].policy for name in workflow]
-        left = [policy for policy in policies if policy != "skip"]
-        if not left:
-            error = folder.error(
-                config_path,
-                f"Every action of `{behavior.name}` is skipped.",
-                hint="Leave the behavior out of `behaviors`, or give one of its actions another policy.",
-                code="dead_end",
-            )
-            folder.report(error)
-        elif left[-1] == "combine_next":
-            error = folder.error(
-                config_path,
-                f"The last action of `{behavior.name}` has the policy combine_next, and nothing comes after it.",
-                hint="Give it the policy manual or auto.",
-                key="combine_next",
-                code="dead_end",
-            )
-            folder.report(error)

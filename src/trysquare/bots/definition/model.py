@@ -40,7 +40,7 @@ class Gate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionDefinition:
-    """A base action: every behavior has it."""
+    """A base action: every behavior has it, or those that it names."""
 
     name: str
     folder: str
@@ -50,6 +50,11 @@ class ActionDefinition:
     instructions: tuple[str, ...] = ()
     trigger_patterns: tuple[str, ...] = ()
     gate: Gate = field(default_factory=Gate)
+    behaviors: frozenset[str] | None = None
+    """The behaviors that have it; None for all."""
+
+    def is_of(self, behavior: str) -> bool:
+        return self.behaviors is None or behavior in self.behaviors
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -252,9 +257,13 @@ class BotDefinition:
         own = addition.trigger_patterns if addition else ()
         return tuple(dict.fromkeys((*own, *self.action(action).trigger_patterns)))
 
+    def actions_of(self, behavior: str) -> tuple[ActionDefinition, ...]:
+        """The actions that a behavior has, in order."""
+        return tuple(action for action in self.actions if action.is_of(behavior))
+
     def tool_names(self) -> tuple[ToolName, ...]:
-        behaviors = (each.name for each in self.behaviors)
-        return tuple(tool_names(self.name, behaviors, (each.name for each in self.actions)))
+        actions = {behavior.name: [each.name for each in self.actions_of(behavior.name)] for behavior in self.behaviors}
+        return tuple(tool_names(self.name, actions))
 
     def plan(self) -> Plan:
         """The order and the gates for the workflow."""
@@ -262,6 +271,13 @@ class BotDefinition:
             bot=self.name,
             behaviors=tuple(behavior.name for behavior in self.behaviors),
             actions=tuple(action.name for action in self.actions if action.workflow),
+            absent=frozenset(
+                Position(behavior=behavior.name, action=action.name)
+                for action in self.actions
+                if action.behaviors is not None
+                for behavior in self.behaviors
+                if not action.is_of(behavior.name)
+            ),
             independent=frozenset(action.name for action in self.actions if not action.workflow),
             policies={at: gate.policy for at, gate in self.gates.items() if self.action(at.action).workflow},
             jumps=self.jumps,

@@ -74,7 +74,9 @@ class Plan:
     bot: str
     behaviors: tuple[str, ...]
     actions: tuple[str, ...]
-    """The workflow actions, in order; every behavior has all of them."""
+    """The workflow actions, in order; every behavior has all of them but `absent`."""
+    absent: frozenset[Position] = frozenset()
+    """Actions that belong to other behaviors only."""
     independent: frozenset[str] = frozenset()
     """Actions outside the order: they never move the pointer and are never completed."""
     policies: Mapping[Position, Policy] = field(default_factory=dict[Position, Policy])
@@ -107,17 +109,18 @@ class Plan:
         return Position(behavior=behavior, action=next(wanted, self.actions[0]))
 
     def policy(self, position: Position) -> Policy:
-        return self.policies.get(position, "manual")
+        return "skip" if position in self.absent else self.policies.get(position, "manual")
 
     def jump_policy(self, jump: Jump) -> JumpPolicy:
         return "allow" if jump == "in_order" else self.jumps.get(jump, "allow")
 
     def contains(self, position: Position) -> bool:
-        return position.behavior in self.behaviors and position.action in self.actions
+        return position.behavior in self.behaviors and position.action in self.actions and position not in self.absent
 
     def order(self) -> Iterator[Position]:
         """Every workflow action of every behavior, in order."""
-        return (Position(behavior=behavior, action=action) for behavior in self.behaviors for action in self.actions)
+        found = (Position(behavior=behavior, action=action) for behavior in self.behaviors for action in self.actions)
+        return (each for each in found if each not in self.absent) if self.absent else found
 
     def comes_before(self, first: Position, second: Position) -> bool:
         behaviors, actions = self.behaviors.index, self.actions.index
