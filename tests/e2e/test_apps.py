@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -49,8 +50,9 @@ async def test_a_page_of_a_server_behind_the_gateway_is_shown_with_its_origin_an
     config.write_text(json.dumps({"mcpServers": {"shop": entry}}), encoding="utf-8")
     gateway = [*SERVER[:4], "--gateway", str(config), "--project", str(tmp_path), "--profile", "full"]
     listed = await asyncio.create_subprocess_exec(
-        *SERVER[:3], "list", *gateway[4:], cwd=REPOSITORY, stdout=asyncio.subprocess.DEVNULL
-    )
+        *SERVER[:3], "list", *gateway[4:], cwd=REPOSITORY, stdout=asyncio.subprocess.DEVNULL,
+        env={**{name: value for name, value in os.environ.items() if name != "XDG_STATE_HOME"}, "HOME": str(tmp_path)},
+    )  # fmt: skip
     assert await listed.wait() == 0
     async with inspector(gateway, tmp_path) as host:
         await host.open_app("shop__order", article="lamp")
