@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple, cast, get_args
@@ -287,6 +288,11 @@ class UpstreamCall:
 
     def _params(self, context: CallContext) -> bytes:
         meta = self.session.client_meta_for(context)
+        if "traceparent" in context.meta or "opentelemetry.trace" in sys.modules:
+            from trysquare.middleware.tracing import trace_meta
+
+            if trace := trace_meta(context):
+                meta = b",".join([part for part in (meta, encode(trace)[1:-1]) if part])
         if context.meta and ("progress_token" in context.meta or "progressToken" in context.meta):
             token = b'"progressToken":%d' % self.session.connection.next_id
             meta = meta + b"," + token if meta else token
