@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -54,7 +55,10 @@ async def test_a_page_of_a_server_behind_the_gateway_is_shown_with_its_origin_an
         env={**{name: value for name, value in os.environ.items() if name != "XDG_STATE_HOME"}, "HOME": str(tmp_path)},
     )  # fmt: skip
     assert await listed.wait() == 0
-    async with inspector(gateway, tmp_path) as host:
+    # Inspector takes options for its own.
+    script = tmp_path / "serve.sh"
+    script.write_text(f"exec {shlex.join(gateway)}\n", encoding="utf-8")
+    async with inspector(["sh", str(script)], tmp_path) as host:
         await host.open_app("shop__order", article="lamp")
         await host.view(["getByTestId", "origin"], ["getByText", "Page of the server shop"], ["waitFor"])
         page = ["frameLocator", "iframe"]
