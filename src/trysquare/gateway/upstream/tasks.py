@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
 import msgspec
@@ -36,23 +37,20 @@ _PATIENCE: Final = 60.0
 _NO_RESPONSE = (Disconnected, TransportError, TimeoutError)
 
 
+@dataclass(slots=True, eq=False)
 class FollowedTask:
     """The call behind a server's task. After `InputRequired` the task goes on, and `finish` follows it again."""
 
-    is_answered = False
-
-    def __init__(
-        self, task: ServerTask, request: UpstreamRequest, config: ServerConfig, ask: Ask, background: BackgroundTasks
-    ) -> None:
-        self.task = task
-        self.request = request
-        self._config = config
-        self._ask = ask
-        self._background = background
-        self._context = CallContext()
-        self._looks = 0
-        self._asked = 0
-        self._unreachable = 0.0
+    task: ServerTask
+    request: UpstreamRequest
+    config: ServerConfig
+    ask: Ask
+    background: BackgroundTasks
+    _context: CallContext = field(default_factory=CallContext)
+    _looks: int = 0
+    _asked: int = 0
+    _unreachable: float = 0.0
+    """Since when the server does not respond; 0 while it does."""
 
     async def finish(self, context: CallContext) -> UpstreamResult:
         """Wait for the end of the task, with its questions and progress relayed meanwhile.
@@ -61,13 +59,13 @@ class FollowedTask:
         """
         self._context = context
         try:
-            async with asyncio.timeout(None if await context.become_task() else self._config.timeout):
+            async with asyncio.timeout(None if await context.become_task() else self.config.timeout):
                 return await self._follow(context)
         except InputRequired:
             raise
         except TimeoutError:
             await self.cancel_now(context)
-            raise failures.timed_out(self._config.name, self.request.title, self._config.timeout) from None
+            raise failures.timed_out(self.config.name, self.request.title, self.config.timeout) from None
         except BaseException:
             if not context.runs_again:
                 self.cancel()
@@ -75,13 +73,13 @@ class FollowedTask:
 
     def cancel(self) -> None:
         """Cancel it at the server, without waiting for that."""
-        self._background.start(self.cancel_now(self._context))
+        self.background.start(self.cancel_now(self._context))
 
     async def cancel_now(self, context: CallContext) -> None:
         """Cancel it at the server, as far as that can be reached."""
         try:
-            async with asyncio.timeout(self._config.timeout):
-                await self._ask("tasks/cancel", {"taskId": self.task.id}, context)
+            async with asyncio.timeout(self.config.timeout):
+                await self.ask("tasks/cancel", {"taskId": self.task.id}, context)
         except (RpcError, ToolError, *_NO_RESPONSE):
             return
 
@@ -98,7 +96,7 @@ class FollowedTask:
             elif status in ("completed", "failed", "cancelled"):
                 return await self._ended(status, fields)
             elif status != "working":
-                raise failures.unreadable(self._config.name, self.request.title, "a task without a known `status`")
+                raise failures.unreadable(self.config.name, self.request.title, "a task without a known `status`")
             if message and message != told:
                 told, self._looks = message, self._looks + 1
                 await context.progress(self._looks, None, message)
@@ -108,18 +106,18 @@ class FollowedTask:
     async def _look(self, context: CallContext) -> Mapping[str, msgspec.Raw] | None:
         """The task as it is now; None where the server cannot be reached for the moment."""
         try:
-            found = decode_fields(await self._ask("tasks/get", {"taskId": self.task.id}, context))
+            found = decode_fields(await self.ask("tasks/get", {"taskId": self.task.id}, context))
         except RpcError as error:
-            raise failures.task_lost(self._config.name, self.request.title, error.message) from error
+            raise failures.task_lost(self.config.name, self.request.title, error.message) from error
         except InvalidFrame as error:
-            raise failures.malformed(self._config.name, self.request.title, str(error)) from None
+            raise failures.malformed(self.config.name, self.request.title, str(error)) from None
         except (ToolError, *_NO_RESPONSE) as error:
             # The task goes on meanwhile.
             loop = asyncio.get_running_loop()
             self._unreachable = self._unreachable or loop.time()
             if loop.time() - self._unreachable > _PATIENCE:
                 reason = DisconnectReason(reason=str(error) or "The server did not respond.")
-                raise failures.connection_lost(self._config.name, reason) from None
+                raise failures.connection_lost(self.config.name, reason) from None
             return None
         self._unreachable = 0.0
         return found
@@ -129,23 +127,23 @@ class FollowedTask:
         if not isinstance(requests, dict) or not requests:
             return
         if self._asked >= MAX_ROUNDS:
-            raise failures.unreadable(self._config.name, self.request.title, f"it asked for input {MAX_ROUNDS} times")
+            raise failures.unreadable(self.config.name, self.request.title, f"it asked for input {MAX_ROUNDS} times")
         questions = questions_from_wire(
-            cast(Mapping[str, Any], requests), self._config, self.request.title, f"{self.task.id[:8]}"
+            cast(Mapping[str, Any], requests), self.config, self.request.title, f"{self.task.id[:8]}"
         )
         answers = await context.request(*questions.values())
         self._asked += 1
         responses = {name: answer_to_wire(question, answers[question.key]) for name, question in questions.items()}
         try:
-            await self._ask("tasks/update", {"taskId": self.task.id, "inputResponses": responses}, context)
+            await self.ask("tasks/update", {"taskId": self.task.id, "inputResponses": responses}, context)
         except RpcError as error:
-            raise failures.task_lost(self._config.name, self.request.title, error.message) from error
+            raise failures.task_lost(self.config.name, self.request.title, error.message) from error
         except _NO_RESPONSE:
             # The next look shows whether it got them.
             return
 
     async def _ended(self, status: str, fields: Mapping[str, msgspec.Raw]) -> UpstreamResult:
-        name, title = self._config.name, self.request.title
+        name, title = self.config.name, self.request.title
         if status == "cancelled":
             raise failures.task_lost(name, title, "the task was cancelled at the server")
         if status == "failed":
