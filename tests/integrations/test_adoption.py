@@ -104,7 +104,7 @@ def test_run_keeps_its_transport(line: str, result: str) -> None:
         ("from fastmcp import Context\n\ndef f(ctx: Context):\n    return ctx.elicit('?', str)", 4),
         ("import fastmcp", 1),
         ('from fastmcp import FastMCP\nmcp = FastMCP("x")\nmcp.run(transport=chosen)', 3),
-        ('from fastmcp import FastMCP\nmcp = FastMCP("x")\n@mcp.tool(task=True)\ndef f(): ...', 3),
+        ('from fastmcp import FastMCP\nmcp = FastMCP("x")\n@mcp.tool(auth=guard)\ndef f(): ...', 3),
     ],
 )
 def test_what_cannot_be_rewritten_is_listed_with_its_line(code: str, line: int) -> None:

@@ -36,11 +36,10 @@ _ADVICE = {
     "request_context": "annotate a parameter with the type that the lifespan yields, or use `context.headers`",
     "get_state": "`context.kept(handle)` reads what `context.keep(value)` kept",
     "set_state": "`context.keep(value)` returns a handle for later calls",
-    "mount": "serve both with `CombinedToolset`, or give the tools `prefix=`",
-    "import_server": "serve both with `CombinedToolset`",
+    "mount": '`tools.mount(other, "prefix")`',
+    "import_server": '`tools.mount(other, "prefix")`',
     "add_middleware": "a middleware is a function from a tool to a tool: `@tools.middleware`",
     "run_async": "use `tools.run()`, or `trysquare serve FILE`",
-    "task": "long work is a job, or a task of the client",
     "auth": "set tokens or OAuth in `trysquare.toml`, see docs/production/http.md",
 }
 
