@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.server.clients import served_http
-from tests.server.raw_http import connected, listing
+from tests.server.raw_http import connected, head_of, listing, usual_fields
 from tests.server.sample import declared
 from trysquare.server.http.transport import JoiningTransport
 
@@ -89,3 +89,10 @@ async def test_pipelined_requests_are_answered_whole_and_in_order() -> None:
     async with served_http(declared.toolset()) as base, connected(base) as client:
         await client.send(b"".join(map(listing, range(1, 6))))
         assert [(await client.response()).json["id"] for _ in range(5)] == [1, 2, 3, 4, 5]
+
+
+async def test_a_head_that_has_no_body_is_sent() -> None:
+    async with served_http(declared.toolset()) as base, connected(base) as client:
+        await client.send(head_of(usual_fields(), "HEAD", "/healthz") + listing(2))
+        assert (await client.head()).status == 200
+        assert (await client.response()).json["id"] == 2

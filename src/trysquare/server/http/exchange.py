@@ -63,7 +63,9 @@ class Exchange:
         self._send = send
 
     async def body(self, limit: int, timeouts: TimeoutScheduler) -> bytes:
-        """The whole body. Raises `BodyTooLarge` or `ClientGone`."""
+        """The whole body. Raises `BodyTooLarge`, at once where its head says so, or `ClientGone`."""
+        if self._declared_length() > limit:
+            raise BodyTooLarge
         parts: list[bytes] = []
         size, started, seconds = 0, time.monotonic(), _BODY_SECONDS
         while True:
@@ -82,6 +84,13 @@ class Exchange:
             if not event.get("more_body", False):
                 return part if len(parts) == 1 else b"".join(parts)
             seconds = _BODY_SECONDS + min(0.0, started + size / _BODY_RATE - time.monotonic())
+
+    def _declared_length(self) -> int:
+        try:
+            return int(self.headers.get("content-length", 0))
+        except ValueError:
+            # Not every server checks it, and what comes is counted anyway.
+            return 0
 
     def reply(self, status: int, headers: Headers, body: bytes = b"") -> Coroutine[Any, Any, None]:
         """Answer with a whole response."""
