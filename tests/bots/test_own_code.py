@@ -41,8 +41,7 @@ async def done(project: Path, name: str, **parameters: Any) -> dict[str, Any]:
     async with open_bot(config, open_store=lambda root: open_workflows(None, root), approvals=None) as bot:
         result = await call_tool(bot, f"wedding_{name}", {"parameters": parameters})
     assert result.error is None, result.error
-    value: Any = result.value
-    return value
+    return dict(result.fields)
 
 
 async def test_a_type_of_its_own_is_built_rendered_carried_back_and_validated(backend: str, tmp_path: Path) -> None:
