@@ -11,16 +11,12 @@ from typing import Any
 import pytest
 
 from tests.bots.bot_folders import write_bot
-from trysquare import call_tool
-from trysquare.bots import BotConfig, open_bot, sandbox
+from trysquare import InvalidArguments, call_tool
+from trysquare.bots import BotConfig, DocumentError, DocumentType, load_bot, open_bot, sandbox
 from trysquare.bots.definition.check import check_folder
-from trysquare.bots.definition.loader import load_bot
-from trysquare.bots.documents.base import DocumentType
-from trysquare.bots.documents.formats import DocumentError
 from trysquare.bots.scanners.base import CommandScanner, PythonScanner, Rule, Target
 from trysquare.bots.scanners.runner import Artifacts, ScanReport, scan
 from trysquare.bots.workflow.runs import open_workflows
-from trysquare.core.errors import InvalidArguments
 from trysquare.files.root import DirectoryRoot
 from trysquare.processes.sandbox.backends import BACKENDS, available_sandbox
 

@@ -140,11 +140,14 @@ def _own_type(config: KnowledgeConfig) -> Iterator[Finding]:
     """What goes wrong when a type of the bot's own reads the template of its document."""
     kind, text = config.type, config.template_text
     try:
-        kind.value_schema(), kind.view_schema()
+        kind.value_schema()
+        kind.view_schema()
         if text is None:
             return
         value = kind.parse(text)
-        kind.view(value), kind.lines(text), list(kind.problems(value))
+        kind.view(value)
+        kind.lines(text)
+        list(kind.problems(value))
         for target in kind.targets:
             list(kind.select(target, value))
         for builder in kind.builders:
