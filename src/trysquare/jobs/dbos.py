@@ -90,6 +90,14 @@ class DbosReader:
 
         return await self.off_loop(latest)
 
+    async def asking(self) -> Sequence[JobStatus]:
+        def found() -> list[JobStatus]:
+            jobs = self.records.asking() if self.records.have_tables() else []
+            rows = self._client.list_workflows(workflow_ids=jobs, name=self.workflow) if jobs else []
+            return [each for each in self._described(rows) if each.state == "asks"]
+
+        return await self.off_loop(found)
+
     async def steps(self, job: str) -> Sequence[StepRecord]:
         found = await self.off_loop(self._client.list_workflow_steps, await self.full_id(job))
         return [
