@@ -87,7 +87,7 @@ class Console:
         self.waiting_count = 0
         self.live = Live(_topics(self, workspace), [path.parent for path in workspace.state_files])
         self.failures = Failures(workspace.project, self.live.announce)
-        self.resumed = ResumedJobs(workspace.project)
+        self.resumed = ResumedJobs(workspace.project, self.live.announce)
         self.trials = Trials(workspace.toolset, workspace.options, self.live.announce)
         self._app = Starlette(routes=[*self._routes(), *static_files()], exception_handlers={404: self._not_found})
 

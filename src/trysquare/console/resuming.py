@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +25,8 @@ _TAIL = 4_000
 class ResumedJobs:
     """The processes that resume jobs. They end with the console, and then their jobs can be resumed again."""
 
-    def __init__(self, project: Path) -> None:
-        self._project = project.resolve()
+    def __init__(self, project: Path, announce: Callable[[str], None]) -> None:
+        self._project, self._announce = project.resolve(), announce
         self._stack = AsyncExitStack()
         self._supervisor: ProcessSupervisor | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -66,6 +67,7 @@ class ResumedJobs:
                 self._said[job] = errors
         finally:
             del self._running[job]
+            self._announce("jobs")
             await supervisor.end(child)
 
     async def close(self) -> None:
