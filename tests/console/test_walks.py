@@ -249,6 +249,7 @@ async def test_a_job_is_followed_live_and_its_question_answered(project: Path, c
         assert "Order 1042: skip." in await window.text("job-result")
 
 
+@pytest.mark.timeout(400)
 async def test_a_failing_test_is_explained(project: Path, chromium: Chromium) -> None:
     write_project(project)
     async with serving(project) as site, chromium.window() as window:
