@@ -94,7 +94,7 @@ def measure_console(results: ConsoleResults, folder: Path, seconds: float, *, qu
     if not marker.exists():
         call = _fill(project, home / "state", results.size)
         marker.write_text(call, encoding="utf-8")
-    known: dict[str, str] = {"call": marker.read_text(encoding="utf-8"), "job": "job-0"}
+    known: dict[str, str] = {"call": marker.read_text(encoding="utf-8"), "job": "job-0000"}
     with running(_start(project, home / "state"), piped=False) as process:
         assert process.stderr is not None
         link = _link(process.stderr)
@@ -224,7 +224,7 @@ async def _fill_jobs(project: Path, jobs: int) -> None:
         return {"summary": "Nothing was found."}
 
     async with open_engine(jobs_file(project / ".trysquare"), {"look": look}) as engine:
-        names = [f"job-{number}" for number in range(jobs)]
+        names = [f"job-{number:04}" for number in range(jobs)]
         for first in range(0, jobs, 50):
             some = names[first : first + 50]
             await asyncio.gather(*(engine.start("look", {}, title="Find paid orders", job=job) for job in some))

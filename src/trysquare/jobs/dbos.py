@@ -147,6 +147,10 @@ class DbosReader:
         if job in ids:
             return job
         if len(ids) > 1:
+            # More jobs than were listed may begin like this one.
+            whole = await self.off_loop(self._client.list_workflows, workflow_ids=[job], load_input=False)
+            if any(each.name == self.workflow for each in whole):
+                return job
             raise NotFound(
                 f"Ambiguous job id `{job}`: {', '.join(ids)}.",
                 code=ErrorCode.JOB_NOT_FOUND,
