@@ -26,6 +26,10 @@ class Address(BaseModel):
     floor: int | None = None
 
 
+class Stop(Address):
+    minutes: int = 10
+
+
 def workshop(started: asyncio.Event | None = None) -> Tools:
     tools = Tools("shop")
 
@@ -41,7 +45,7 @@ def workshop(started: asyncio.Event | None = None) -> Tools:
         extra: int | Address | None = None,
         labels: dict[str, str] | None = None,
         note: str = "",
-        stops: list[Address] | None = None,
+        stops: list[Stop] | None = None,
         day: date | None = None,
     ) -> dict[str, Any]:
         """Ship an order."""
@@ -143,14 +147,19 @@ async def test_rows_and_shapes_are_drawn_as_they_are_filled(project: Path) -> No
             return filled((await browser.post("/form/ship", {**fields, **more})).text)
 
         form = await redraw({**filled(await browser.get("/tools/ship")), **required}, add="arg/stops")
-        form = await redraw({**form, "arg/stops/0/street": "Pier 1"}, add="arg/stops")
+        assert form["arg/stops/0/minutes"] == "10"
+        form = await redraw({**form, "arg/stops/0/street": "Pier 1", "arg/stops/0/minutes": ""}, add="arg/stops")
+        assert form["arg/stops/0/minutes"] == ""
         form = await redraw({**form, "arg/stops/1/street": "Pier 2", "arg/stops/1/floor": "2"}, add="arg/stops")
         form = await redraw({**form, "arg/stops/2/street": "Pier 3"}, remove="arg/stops/0")
         form = await redraw({**form, "variant/arg/extra": "1"})
         assert {name: value for name, value in form.items() if name in required} == required
         answer = await send(browser, "ship", {**form, "arg/extra/street": "Side 2"})
         sent = json.loads(shown(answer, "sent"))
-        assert sent["stops"] == [{"street": "Pier 2", "floor": 2}, {"street": "Pier 3"}]
+        assert sent["stops"] == [
+            {"street": "Pier 2", "floor": 2, "minutes": 10},
+            {"street": "Pier 3", "minutes": 10},
+        ]
         assert sent["extra"] == {"street": "Side 2"}
         assert shown(answer, "outcome") == "ok"
         form = await redraw(await redraw(form, remove="arg/stops/0"), remove="arg/stops/0")

@@ -158,8 +158,7 @@ class _Reader:
         schema, branches = self._resolved(part)
         about = str(part.get("description") or schema.get("description", ""))
         default = part.get("default", schema.get("default"))
-        # A filled form says itself what was left empty.
-        value = given[0] if given else default if not required and not self._given else None
+        value = given[0] if given else default if not required else None
         base = Field(name=name, label=label, kind="json", required=required, about=about)
         choices = self._choices(branches)
         if choices:
@@ -190,6 +189,8 @@ class _Reader:
         items, _ = self._resolved(as_object(schema.get("items")))
         found = cast(list[Any], value) if isinstance(value, list) else []
         if items.get("type") == "object" and items.get("properties"):
+            # A filled form says itself how many rows there are.
+            found = [] if self._given else found
             row = re.compile(rf"{re.escape(base.name)}/(\d{{1,4}})(?:/|$)")
             sent = [int(match[1]) for name in self._given if (match := row.match(name))]
             count = min(max([len(found), *(number + 1 for number in sent)]), _MAX_ROWS)
