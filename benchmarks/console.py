@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -57,6 +58,7 @@ PAGES: Mapping[str, str] = {
     "Failures": "/failures",
 }
 _PARTS = {"Needs you, the list alone", "Needs you, the number alone"}
+_SERVERS = 9
 _VERSIONS = re.compile(r'name="(before|after)" value="(\d+)"')
 _ASSET = re.compile(r'(?:src|href)="(/static/[^"]+)"')
 
@@ -120,7 +122,11 @@ def _start(project: Path, state: Path) -> Start:
         "BENCH_TOOLS": "75",
         "XDG_STATE_HOME": str(state),
     }
+    entries = {f"server-{number}": {"command": sys.executable, "args": ["-c", ""]} for number in range(_SERVERS)}
+    gateway = project / "mcp.json"
+    gateway.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
     served = ["--bot", str(BOT), "--tools", "benchmarks.peers.trysquare_tools:tools", "--project", str(project)]
+    served += ["--gateway", str(gateway)]
     words = ["-m", "trysquare", "console", "--no-open", "--port", "0", *served]
     return Start(command=[sys.executable, *words], environment=environment)
 
@@ -208,7 +214,7 @@ def _fill_ledger(file: Path, calls: int) -> str:
     with closing(CallLedger(file)) as ledger:
         for number in range(calls):
             tool, arguments = f"tool-{number % 40}", f'{{"order": {number}, "note": "damaged on arrival"}}'
-            new = NewCall(f"agent-{number % 7}", f"server-{number % 9}", tool, arguments, f"{number:064x}")
+            new = NewCall(f"agent-{number % 7}", f"server-{number % _SERVERS}", tool, arguments, f"{number:064x}")
             call = ledger.begin(new)
             is_error = number % 11 == 0
             ledger.end(call, CallEnd(time.time() + number % 3, states[number % len(states)], is_error, "0" * 64, 900))

@@ -61,7 +61,7 @@ class Block:
 
 
 def parse_markdown(text: str) -> list[Block]:
-    """The blocks of a text. What is no Markdown known here, such as HTML, stays the text that it is."""
+    """The blocks of a text. HTML, and whatever else is not read here, stays text."""
     lines = text.expandtabs(4).splitlines()
     if len(text) > MAX_TEXT or len(lines) > MAX_LINES or any(len(line) > MAX_LINE for line in lines):
         return [Block(kind="code", text=text)]
