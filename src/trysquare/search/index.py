@@ -38,7 +38,7 @@ class Weights:
     """The same without an encoder: of the share of terms that the row and its name have in common with the request."""
 
 
-_Word: TypeAlias = tuple[dict[str, float], float]
+AskedWord: TypeAlias = tuple[dict[str, float], float]
 """The indexed terms that a word of a request stands for, how nearly, and how rare they are."""
 LEARNED = Weights()
 _KNOWN = 0.1
@@ -97,7 +97,7 @@ class _Rows:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Meaning:
+class Meaning:
     """How near each row is to a request."""
 
     near: Mapping[str, float]
@@ -178,7 +178,7 @@ class SearchIndex(FullTextIndex):
                 best[id] = max(share, best.get(id, 0.0))
         return {id: (whole.get(id, 0.0) + best.get(id, 0.0)) / 2 for id in {*whole, *best}}
 
-    def _by_meaning(self, query: str, parts: Sequence[str]) -> _Meaning | None:
+    def _by_meaning(self, query: str, parts: Sequence[str]) -> Meaning | None:
         """Cosines with the request and with the nearest of its parts; None while vectors are missing."""
         if self._vectors_of is None or not self._meant or not query.strip():
             return None
@@ -190,7 +190,7 @@ class SearchIndex(FullTextIndex):
         domain = (
             {} if rows.others is None else dict(zip(rows.ids, _above_mean(_nearest(rows.others, asked)), strict=True))
         )
-        return _Meaning(near=dict(zip(rows.ids, _nearest(rows.own, asked).tolist(), strict=True)), domain=domain)
+        return Meaning(near=dict(zip(rows.ids, _nearest(rows.own, asked).tolist(), strict=True)), domain=domain)
 
     def _rows_matrix(self) -> _Rows | None:
         vectors = self._vectors_of
@@ -209,7 +209,7 @@ class SearchIndex(FullTextIndex):
             )
         return self._matrix
 
-    def _wanted(self, part: str) -> list[_Word]:
+    def _wanted(self, part: str) -> list[AskedWord]:
         """What a part of a request asks for: of each word the terms that it stands for, and how rare it is."""
         unknown = self.rarity("")
         return [
@@ -217,7 +217,7 @@ class SearchIndex(FullTextIndex):
             for known in self.resolve(part).values()
         ]
 
-    def _confidence(self, id: str, wanted: Sequence[Sequence[_Word]], meaning: _Meaning | None) -> float:
+    def _confidence(self, id: str, wanted: Sequence[Sequence[AskedWord]], meaning: Meaning | None) -> float:
         """How surely the row fits the request, by its meaning, its group and the words they share."""
         known, weights = self._rows[id].weights.keys(), self.weights
         if meaning is not None:
@@ -226,7 +226,7 @@ class SearchIndex(FullTextIndex):
             return max(near - weights.likely, near + weights.shared * math.log1p(shared) - weights.likely_shared)
         return max((self._covered(part, id) for part in wanted), default=0.0) - weights.likely_words
 
-    def _covered(self, part: Sequence[_Word], id: str) -> float:
+    def _covered(self, part: Sequence[AskedWord], id: str) -> float:
         """How much of a part the row says: rare words and those of heavy fields count more."""
         held = self._rows[id].weights
         total = said = 0.0
