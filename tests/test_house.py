@@ -63,7 +63,7 @@ CONFINED = {
     "websockets": ("debug/cdp/",),
     "jinja2": ("guide/templates.py", "console/"),
     "webauthn": ("store/", "console/"),
-    "keyring": ("gateway/config/secrets.py",),
+    "keyring": ("store/secrets.py",),
     "yaml": ("files/front_matter.py", "files/yaml.py", "openapi/document.py"),
     "watchfiles": ("files/watch.py",),
 }

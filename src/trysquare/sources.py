@@ -99,16 +99,7 @@ def _api_tools(named: str, project: Path, url: str | None) -> Toolset:
 
     _, _, is_file = split_source(named)
     spec = project / os.path.expanduser(named) if is_file else named
-    return from_openapi(spec, base_url=url, secrets=_stored_secret)
-
-
-def _stored_secret(name: str) -> str | None:
-    """A secret of the environment, or one that `trysquare gateway secret` stored."""
-    if (found := os.environ.get(name)) is not None:
-        return found
-    from trysquare.gateway.config.secrets import SystemSecrets
-
-    return SystemSecrets().read(name)
+    return from_openapi(spec, base_url=url)
 
 
 def import_source(source: Source, *, project: Path, location: str) -> ModuleType:
