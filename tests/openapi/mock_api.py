@@ -232,13 +232,14 @@ class MockApi:
     def _signed(self, asked: Asked, name: str) -> bool:
         scheme = self._object(self.document.get("components", {}).get("securitySchemes", {}).get(name))
         if scheme.get("type") == "apiKey":
-            held = {
+            cookies = [part.strip().partition("=") for part in asked.headers.get("cookie", "").split(";")]
+            held: Mapping[str, Mapping[str, str]] = {
                 "query": dict(parse_qsl(urlsplit(asked.target).query)),
                 "header": asked.headers,
-                "cookie": dict(part.strip().partition("=")[::2] for part in asked.headers.get("cookie", "").split(";")),
-            }[scheme["in"]]
+                "cookie": {name: value for name, _, value in cookies},
+            }
             key = scheme["name"].lower() if scheme["in"] == "header" else scheme["name"]
-            return unquote(held.get(key, "")) == f"secret {name}"
+            return unquote(held[scheme["in"]].get(key, "")) == f"secret {name}"
         given = asked.headers.get("authorization", "")
         if scheme.get("type") == "http" and scheme.get("scheme", "").lower() == "basic":
             return given == "Basic " + base64.b64encode(f"secret {name}".encode()).decode()
@@ -408,7 +409,7 @@ def _parts(content_type: str, body: bytes) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for part in message.iter_parts():
         name = str(part.get_param("name", header="content-disposition"))
-        content = part.get_payload(decode=True)
+        content: Any = part.get_payload(decode=True)
         text = base64.b64encode(content).decode() if part.get_filename() is not None else content.decode()
         found.append((unquote_plus(name), _json(text) if part.get_content_type() == "application/json" else text))
     return found

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from trysquare.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from trysquare.store import Secrets, SystemSecrets
     from trysquare.store.approvals import LazyApprovals, StoredApprovals
     from trysquare.store.approvers import Approvers
     from trysquare.store.database import Database
     from trysquare.store.lazy import LazyDatabase
     from trysquare.store.location import project_state, user_state
+    from trysquare.store.secrets import Secrets, SystemSecrets
 
 __all__ = [
     "Approvers", "Database", "LazyApprovals", "LazyDatabase", "Secrets", "StoredApprovals", "SystemSecrets",
