@@ -122,7 +122,11 @@ def _check_items(parameter: Parameter, value: Any) -> None:
     delimiter = "," if parameter.location == "header" else _UNESCAPED.get(parameter.style)
     if delimiter is None or not isinstance(value, (dict, list)):
         return
-    pieces = cast(list[Any], value) if isinstance(value, list) else [*cast(JsonObject, value), *value.values()]
+    if isinstance(value, list):
+        pieces = cast(list[Any], value)
+    else:
+        named = cast(JsonObject, value)
+        pieces = [*named, *named.values()]
     for each in pieces:
         if delimiter in _text(each):
             raise InvalidArguments(
