@@ -375,6 +375,8 @@ def to_markdown(rows: list[Row]) -> str:
         ]
         lines += [
             "",
+            "What recording costs:",
+            "",
             *(_recording_line(python, rows) for python in dict.fromkeys(p for row in rows for p in row.slow_downs)),
         ]
     return "\n".join(lines)
@@ -418,8 +420,9 @@ Ochiai alone ranks the lines that ran by the same runs of tests; pytest's traceb
 innermost first. A statement is false if the named line or function is not what the file has there.
 
 What recording costs is the processor time of `pytest FILE::TEST` recorded, divided by that of the same command without
-the recorder: for the command as it is given, with the start of Python and pytest, and for the test function alone. The
-limits of 10 times, and of 3 times on Python 3.12 and later, are read as those of the command, at the median.
+the recorder: for the command as it is given, with the start of Python and pytest, and for the test function alone,
+which often takes less than a millisecond. The limits set for the recorder, 10 times and, on Python 3.12 and later, 3
+times, are of the command, at the median.
 
 | package | mutants | first | in 3 | in 5 | function first |
 |---|---|---|---|---|---|
