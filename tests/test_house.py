@@ -69,7 +69,7 @@ CONFINED = {
 }
 # Programs of their own, in other processes or environments: they import nothing of Trysquare, the recorder only itself.
 STANDALONE = (
-    "processes/reaper.py", "workbench/grep_worker.py", "workbench/sandbox/landlock_exec.py",
+    "processes/reaper.py", "workbench/grep_worker.py", "processes/sandbox/landlock_exec.py",
     "bots/scanners/regex_worker.py", "gateway/results/query_worker.py", "integrations/elysia.py",
 )  # fmt: skip
 PUBLIC_IN_SPITE_OF_THE_NAME = {("os", "_exit"), ("sys", "_getframe"), ("ctypes", "_fields_")}
