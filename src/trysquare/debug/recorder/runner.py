@@ -260,9 +260,10 @@ class _Reporter:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
             send({"functions": sorted(self.codes), "failures": self._found["failures"]})
 
-        message: dict[str, Any] = next(iter(run_forked(work, seconds=seconds).messages), {})
-        self._watcher.focus({(file, line, name) for file, line, name in message.get("functions", ())})
-        return [each for each in message.get("failures", ()) if each["name"] == item.nodeid]
+        ended = run_forked(work, seconds=seconds)
+        message: dict[str, Any] = ended.messages[0] if ended.messages else {"functions": [], "failures": []}
+        self._watcher.focus({(file, line, name) for file, line, name in message["functions"]})
+        return [each for each in message["failures"] if each["name"] == item.nodeid]
 
     def add_unrecorded(self, name: str, failures: list[dict[str, Any]]) -> None:
         """Report failures of a test that did not fail once more when it was recorded."""
