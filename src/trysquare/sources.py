@@ -99,16 +99,7 @@ def _api_tools(named: str, project: Path, url: str | None) -> Toolset:
 
     _, _, is_file = split_source(named)
     spec = project / os.path.expanduser(named) if is_file else named
-    return from_openapi(spec, base_url=url, secrets=_stored_secret)
-
-
-def _stored_secret(name: str) -> str | None:
-    """A secret of the environment, or one that `trysquare gateway secret` stored."""
-    if (found := os.environ.get(name)) is not None:
-        return found
-    from trysquare.gateway.config.secrets import SystemSecrets
-
-    return SystemSecrets().read(name)
+    return from_openapi(spec, base_url=url)
 
 
 def import_source(source: Source, *, project: Path, location: str) -> ModuleType:
@@ -293,6 +284,10 @@ def _only_tools_of(module: ModuleType, named: str, location: str) -> Toolset:
     return sets[0] if len(sets) == 1 else CombinedToolset(sets)
 
 
+def _has_mounted(outer: object, inner: object) -> bool:
+    return isinstance(outer, Tools) and isinstance(inner, Tools) and outer.has_mounted(inner)
+
+
 def _sources_in(module: ModuleType) -> Mapping[str, Any]:
     """The `Tools` of a module by name, each once; without any, its FastMCP servers, and then its toolsets."""
     for is_kind in (_is_declared, _is_fastmcp, _is_toolset):
@@ -301,5 +296,11 @@ def _sources_in(module: ModuleType) -> Mapping[str, Any]:
             if is_kind(value):
                 found.setdefault(id(value), (name, value))
         if found:
-            return dict(found.values())
+            # What one of the others has mounted is served by that one.
+            outer = [
+                (name, value)
+                for name, value in found.values()
+                if not any(other is not value and _has_mounted(other, value) for _, other in found.values())
+            ]
+            return dict(outer or found.values())
     return {}

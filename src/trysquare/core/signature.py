@@ -170,7 +170,10 @@ class FunctionArguments(_OneModelArguments):
         # The model's own names differ from the parameters', which may be names that pydantic keeps to itself.
         infos = {name: parameter.field() for name, parameter in self._parameters.items()}
         fields: Any = {_PARAMETER + name: (info.annotation, info) for name, info in infos.items()}
-        config = ConfigDict(extra="forbid", alias_generator=lambda name: name.removeprefix(_PARAMETER))
+        # A union may have choices that no JSON is; the others are listed.
+        config = ConfigDict(
+            extra="forbid", alias_generator=lambda name: name.removeprefix(_PARAMETER), arbitrary_types_allowed=True
+        )
         return create_model(self._name, __config__=config, **fields)
 
     def parse(self, tool: str, raw: JsonObject) -> JsonObject:

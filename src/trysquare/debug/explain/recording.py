@@ -44,8 +44,6 @@ class Cost:
     spent: float = 0.0
     full: bool = False
     """Whether the limit of lines was reached."""
-    test_seconds: float = 0.0
-    """Seconds of the last test that was recorded by itself."""
     cut: tuple[str, ...] = ()
     """The functions of which only the first lines were recorded."""
 
@@ -125,7 +123,6 @@ async def record_run(
     cost = Cost(
         lines=int(found["lines"]), seconds=float(found["seconds"]), spent=float(found["spent"]),
         full=bool(found["full"]), cut=tuple(cast(list[str], found.get("cut") or [])),
-        test_seconds=float(found.get("test_seconds") or 0),
     )  # fmt: skip
     return Run(found=found, outcome=str(found["outcome"]), exit_code=found["exit_code"], output=output, cost=cost)
 
