@@ -7,7 +7,7 @@ DATA := $(CURDIR)/.data
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= auto
 
-.PHONY: help demo test test-quick test-oldest test-full check fmt lint types imports bench data tune-search bench-explain eval docs recording lock node servers elysia clients bfcl weights system clean
+.PHONY: help demo test test-quick test-oldest test-full check fmt lint types imports bench data tune-search bench-explain eval docs recording screenshots lock node servers elysia clients bfcl weights system clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ docs: $(STAMPS)/docs ## Build the documentation site with search, llms.txt and l
 
 recording: $(STAMPS)/runtime ## Record the terminal of the README again, from real commands
 	$(BIN)/python scripts/recording.py
+
+screenshots: $(STAMPS)/dev node system ## Take the pictures of the console again, in a real browser
+	$(BIN)/python scripts/screenshots.py
 
 bench: $(STAMPS)/dev node servers ## Measure us and the peers in one run (ARGS=--help: the sections, and how long each takes)
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -20,7 +20,7 @@ from tests.gateway.requests.reading import read_practice, read_requests, read_se
 
 HELD_OUT = 5
 """One request of so many is never learned from."""
-MOST = {"MetaTool": 500, "MetaTool, several tools": 150, "Seal-Tools": 60, "BFCL": 200}
+MOST = {"MetaTool": 300, "MetaTool, several tools": 100, "Seal-Tools": 40, "BFCL": 100}
 """Of each source, the first by digest."""
 
 

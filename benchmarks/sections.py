@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks import servers
 from benchmarks.agent_loop import LoopResults, loop_tables, loop_targets, measure_loop
 from benchmarks.bots import BotResults, bot_tables, bot_targets, measure_bots
+from benchmarks.console import ConsoleResults, console_tables, console_targets, measure_console
 from benchmarks.debug import DebugResults, debug_tables, debug_targets, measure_debug
 from benchmarks.discovery import DiscoveryResults, discovery_tables, measure_discovery
 from benchmarks.gateway import (
@@ -46,6 +47,7 @@ class Results:
     local: LocalResults = field(default_factory=LocalResults)
     grammar: GrammarResults = field(default_factory=GrammarResults)
     loop: LoopResults = field(default_factory=LoopResults)
+    console: ConsoleResults = field(default_factory=ConsoleResults)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -209,5 +211,12 @@ SECTIONS: Mapping[str, Section] = {
         measure=lambda one: measure_loop(one.results.loop, quick=one.is_quick),
         tables=lambda results: loop_tables(results.loop),
         targets=lambda results: loop_targets(results.loop),
+    ),
+    "console": Section(
+        about="every page of the console on a large project, and a page that is only open",
+        minutes=3,
+        measure=lambda one: measure_console(one.results.console, one.project, one.plan.seconds, quick=one.is_quick),
+        tables=lambda results: console_tables(results.console),
+        targets=lambda results: console_targets(results.console),
     ),
 }

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from benchmarks.discovery_sets import DATA, VARIABLE, Entry, auc, fill_index
 from benchmarks.search_training import Questions, TrainingSet, read_questions, read_training
 from trysquare.search import LEARNED, MiniLM, Ranked, SearchIndex, Vectors, Weights, encoder_file
+from trysquare.search.index import AskedWord, Meaning
 from trysquare.search.vectors import vectors_folder
 
 if TYPE_CHECKING:
@@ -48,16 +49,29 @@ Objective: TypeAlias = Callable[[Weights], float]
 
 
 class _Remembering(SearchIndex):
-    """An index that scores the words of a request once, however often it is weighed."""
+    """An index that reads a request once, however often it is weighed."""
 
     def __init__(self, vectors: Vectors | None) -> None:
         super().__init__(vectors)
-        self._scored: dict[str, dict[str, float]] = {}
+        self._said: dict[str, dict[str, float]] = {}
+        self._asked: dict[str, list[AskedWord]] = {}
+        self._meanings: dict[tuple[str, float], Meaning | None] = {}
 
-    def scores(self, query: str) -> dict[str, float]:
-        if query not in self._scored:
-            self._scored[query] = super().scores(query)
-        return self._scored[query]
+    def _by_words(self, query: str, parts: Sequence[str]) -> dict[str, float]:
+        if query not in self._said:
+            self._said[query] = super()._by_words(query, parts)
+        return self._said[query]
+
+    def _wanted(self, part: str) -> list[AskedWord]:
+        if part not in self._asked:
+            self._asked[part] = super()._wanted(part)
+        return self._asked[part]
+
+    def _by_meaning(self, query: str, parts: Sequence[str]) -> Meaning | None:
+        key = (query, self.weights.name)
+        if key not in self._meanings:
+            self._meanings[key] = super()._by_meaning(query, parts)
+        return self._meanings[key]
 
 
 class _Kept(Vectors):

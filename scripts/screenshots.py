@@ -31,18 +31,21 @@ from tests.console.showcase import (  # noqa: E402
 
 FOLDER = ROOT / "docs" / "people" / "console"
 PROJECT = "harbor-shop"
-COLORS = 48
+COLORS = 128
 SERVER = ("trysquare", "serve", "calendar_server.py")
 
 
-async def fill(shown: Showcase, project: Path) -> None:
+async def fill(shown: Showcase, project: Path, keeper: Window) -> None:
     """Let every part have something to show."""
     await use_servers(shown)
     await change_definition(shown, project)
     await execute(shown.client, "find_issues", {}, server="tracker")
     await work_with_bot(shown, project)
-    shown.ask("send_letter", to="ada@example.org", text="Dear Ada,\n\nyour order is on its way.\n\nThe shop\n")
+    await keeper.appears("question", nth=2)
     shown.ask("refund", order=1042, amount=12.5, note="damaged on arrival")
+    await keeper.appears("question", nth=3)
+    shown.ask("send_letter", to="ada@example.org", text="Dear Ada,\n\nyour order is on its way.\n\nThe shop\n")
+    await keeper.appears("question", nth=4)
 
 
 async def fill_form(window: Window) -> None:
@@ -51,6 +54,8 @@ async def fill_form(window: Window) -> None:
     for name, text in values.items():
         await window.fill(f"arg/{name}", text)
     await window.choose("arg/speed", '"fast"')
+    await window.click("add/arg/lines")
+    await window.fill("arg/lines/0/article", "Jacket")
     await window.click("send")
     await window.appears("outcome")
     await window.evaluate("window.scrollTo(0, 0)")
@@ -63,8 +68,24 @@ async def explain(window: Window) -> None:
     await window.do(["getByTestId", "source"], ["first"], ["waitFor", {"timeout": 120_000}])
 
 
+async def see_source(window: Window) -> None:
+    """Look at the annotated source."""
+    await window.appears("source")
+
+
 async def nothing(window: Window) -> None:
     """Look only."""
+
+
+async def see_map(window: Window) -> None:
+    """Look at the story map."""
+    await window.appears("story")
+    await window.evaluate("document.querySelector('.story-map').scrollIntoView()")
+
+
+async def see_job(window: Window) -> None:
+    """Open a call of the job."""
+    await window.do(["locator", ".timeline .call summary"], ["first"], ["click"])
 
 
 PARTS: dict[str, tuple[str, Callable[[Window], Awaitable[None]]]] = {
@@ -74,24 +95,30 @@ PARTS: dict[str, tuple[str, Callable[[Window], Awaitable[None]]]] = {
     "servers": ("/servers", nothing),
     "calls": ("/calls", nothing),
     "bots": ("/bots/release/main", nothing),
-    "jobs": ("/jobs/{job}", nothing),
-    "failures": ("/failures", explain),
+    "map": ("/bots/story/main", see_map),
+    "jobs": ("/jobs/{job}", see_job),
+    "failures": ("{failure}", see_source),
 }
 
 
 async def take(chromium: Chromium, shown: Showcase, folder: Path) -> None:
-    """Every picture."""
-    for screen, size in (("desktop", DESKTOP), ("phone", PHONE)):
-        for look in ("light", "dark"):
-            async with chromium.window(size=size, dark=look == "dark") as window:
-                await shown.site.enter(window)
-                for part, (path, prepare) in PARTS.items():
-                    await window.open(shown.site.page + path.format(job=shown.job))
-                    await prepare(window)
+    """Every picture, all in one window: an explanation belongs to its session."""
+    async with chromium.window() as window:
+        await shown.site.enter(window, "/failures")
+        await explain(window)
+        known = {"job": shown.job, "failure": await window.evaluate("location.pathname")}
+        for part, (path, prepare) in PARTS.items():
+            for screen, (width, height) in (("desktop", DESKTOP), ("phone", PHONE)):
+                await window.do(["setViewportSize", {"width": width, "height": height}])
+                await window.open(shown.site.page + path.format(**known))
+                await prepare(window)
+                for look in ("light", "dark"):
+                    await window.do(["emulateMedia", {"colorScheme": look}])
                     file = folder / f"{part}-{screen}-{look}.png"
                     await window.picture(file)
                     with Image.open(file) as picture:
-                        picture.convert("RGB").quantize(COLORS).save(file, optimize=True)
+                        few = picture.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+                        few.save(file, optimize=True)
 
 
 async def look_around(home: Path, folder: Path) -> None:
@@ -99,8 +126,7 @@ async def look_around(home: Path, folder: Path) -> None:
     with open_chromium() as chromium:
         async with showcase(home / PROJECT, command=SERVER) as shown, chromium.window() as keeper:
             await shown.site.enter(keeper)
-            await fill(shown, home / PROJECT)
-            await keeper.appears("question", nth=4)
+            await fill(shown, home / PROJECT, keeper)
             await take(chromium, shown, folder)
 
 
@@ -108,7 +134,7 @@ def main() -> None:
     """Take all pictures."""
     folder = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory(prefix="ada-") as home:
         (Path(home) / PROJECT).mkdir()
         (Path(home) / PROJECT / "trysquare.toml").touch()
         # Neither the user nor the places of this machine are in the pictures.

@@ -24,6 +24,7 @@ STYLE = """\
 .md-typeset table:not([class]) code { word-break: break-word; white-space: normal; }
 .md-typeset img { border-radius: 0.4rem; }
 """
+_PICTURES = (".svg", ".png")
 _NAMED = {ROOT / "README.md": "index.md", DOCS / "README.md": "contents.md"}
 _LINK = re.compile(r"(?P<before>!?\[[^\]]*\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?(?P<after>\))")
 _FENCE = re.compile(r"^(?P<ticks> *`{3,})(?P<language>\w+)(?P<marks>.*)$", re.MULTILINE)
@@ -49,8 +50,10 @@ def main() -> int:
         pages = collect_pages()
         for page in pages:
             _write(source / "docs" / place_of(page), staged(page, pages))
-        for picture in DOCS.glob("*.svg"):
-            shutil.copy(picture, source / "docs")
+        for picture in (each for suffix in _PICTURES for each in DOCS.rglob(f"*{suffix}")):
+            place = source / "docs" / picture.relative_to(DOCS)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(picture, place)
         _write(source / "docs" / "site.css", STYLE)
         _write(source / "zensical.toml", configuration(sections))
         done = subprocess.run([Path(sys.executable).parent / "zensical", "build", "--strict"], cwd=source, check=False)
@@ -107,8 +110,8 @@ def staged(page: Path, pages: list[Path]) -> str:
             return found.group()
         if target in pages:
             there = os.path.relpath(place_of(target), place_of(page).parent)
-        elif target.suffix == ".svg":
-            there = os.path.relpath(target.name, place_of(page).parent)
+        elif target.suffix in _PICTURES and target.is_relative_to(DOCS):
+            there = os.path.relpath(target.relative_to(DOCS), place_of(page).parent)
         else:
             return found["before"].lstrip("!").removesuffix("(")[1:-1]  # A file that is only in the repository.
         return f"{found['before']}{there}{found['anchor'] or ''}{found['after']}"

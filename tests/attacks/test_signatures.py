@@ -136,6 +136,13 @@ async def refused(bot: BotClient) -> None:
     assert (proven(bot), bot.completed()) == ([], [])
 
 
+RECEIPT_OF_ALICE = (
+    "INSERT INTO receipts (tool, principal, digest, question, approved, by, how, at)"
+    " SELECT tool, principal, digest, question, 1, 'alice', 'cli', '2026-01-31T12:00:00+00:00' FROM approvals"
+    " WHERE code = ?"
+)
+
+
 async def test_forged_rows_with_every_wrong_signature_close_nothing(
     tmp_path: Path, project: Path, ada: Path, attack: Attack
 ) -> None:
@@ -145,6 +152,7 @@ async def test_forged_rows_with_every_wrong_signature_close_nothing(
         code = await asked(bot)
         for forged in (None, "", "-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n"):
             forge(project, code, statement(project, code), forged)
+            assert edit(project, RECEIPT_OF_ALICE, code) == 1
             await refused(bot)
             code = await asked_again(bot)
         for key, namespace, change in (

@@ -161,4 +161,7 @@ MISSPELT = (
     ("git comit", "git_commit"),
     ("pul requst", "create_pull_request"),
     ("databse", "query_database"),
+    ("appointmnets of a week", "list_events"),
+    ("email msg", "send_email"),
+    ("db columns", "describe_table"),
 )

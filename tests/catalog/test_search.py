@@ -30,9 +30,8 @@ def index() -> ToolIndex:
 
 @pytest.mark.parametrize("wanted", TOOLS, ids=lambda tool: tool.name)
 def test_an_exact_name_comes_first_however_it_is_written(index: ToolIndex, wanted: Tool) -> None:
-    for written in (wanted.name, wanted.name.upper(), wanted.name.replace("_", "-"), wanted.name.replace("_", " ")):
-        if written.upper() != "CREATEINVOICE":  # without its capital the two words cannot be told apart
-            assert _names(index, written)[0] == wanted.name
+    for written in (wanted.name, wanted.name.upper(), *(wanted.name.replace("_", part) for part in ("-", " ", ""))):
+        assert _names(index, written)[0] == wanted.name
 
 
 def test_most_queries_find_their_tool_first_and_nearly_all_among_three(index: ToolIndex) -> None:
@@ -40,6 +39,25 @@ def test_most_queries_find_their_tool_first_and_nearly_all_among_three(index: To
     among_three = sum(wanted in _names(index, query)[:3] for query, wanted in QUERIES)
     assert first / len(QUERIES) >= 0.8
     assert among_three / len(QUERIES) >= 0.95
+
+
+@pytest.mark.parametrize("parted", ["", "_", "-", " ", ". "])
+def test_words_are_found_however_they_are_parted(index: ToolIndex, parted: str) -> None:
+    for words, wanted in (
+        ("flags list", "list_flags"),
+        ("files list folder", "list_folder"),
+        ("commits to the remote push", "git_push"),
+        ("break point", "debug_breakpoint"),
+        ("screen shot", "take_screenshot"),
+    ):
+        assert wanted in _names(index, words.replace(" ", parted), 3)
+
+
+def test_singular_and_plural_are_the_same() -> None:
+    index = ToolIndex(made(name, "") for name in ("list_users", "list_pods", "list_boxes", "list_queries"))
+    for name in ("users", "pods", "boxes", "queries"):
+        one = {"boxes": "box", "queries": "query"}.get(name, name[:-1])
+        assert _sharing_terms(index, f"show {one}") == _sharing_terms(index, f"show {name}") == [f"list_{name}"]
 
 
 def test_misspelt_queries_find_their_tool_among_three(index: ToolIndex) -> None:

@@ -20,7 +20,6 @@ from fastmcp.tools import Tool as TheirTool
 from fastmcp.tools.tool_transform import ArgTransform
 
 from tests.comparison.rows import ours, theirs
-from tests.server.task_calls import stored_tasks, task_client
 from trysquare import (
     Argument,
     CallContext,
@@ -170,21 +169,6 @@ async def authentication(folder: Path) -> None:
         admitted = await requests.post("/mcp", json=body, headers=given)
     assert (refused.status_code, refused.headers["www-authenticate"][:6]) == (401, "Bearer")
     assert admitted.status_code != 401
-
-
-@ours("background tasks")
-async def background_tasks(folder: Path) -> None:
-    tools = greeter()
-
-    @tools.tool(task=True)
-    async def slow() -> str:
-        """Take long."""
-        return "done"
-
-    async with task_client(tools.toolset(), stored_tasks(folder)) as client:
-        task = await client.begin("slow")
-    async with task_client(tools.toolset(), stored_tasks(folder)) as client:
-        assert (await client.until(task))["result"]["content"][0]["text"] == "done"
 
 
 @ours("a long result")

@@ -143,7 +143,7 @@ class Window:
         """Wait until an expression of the page is true."""
         # Not by `waitForFunction`, which evaluates text inside the page: its policy forbids that.
         looks = f"const look = () => ({expression}) ? done(null) : setTimeout(look, 30); look();"
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await self.evaluate(f"new Promise((done) => {{ {looks} }})")
 
     async def evaluate(self, expression: str) -> Any:

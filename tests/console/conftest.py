@@ -67,7 +67,7 @@ class Browser:
 
         reading = asyncio.create_task(read())
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await wait_for("needs")
             yield wait_for
         finally:
@@ -76,7 +76,7 @@ class Browser:
 
     async def questions(self, wait_for: Callable[[str], Awaitable[None]], *, count: int = 1) -> list[str]:
         """What waits, as the forms of the page send it, once there are so many."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while len(found := re.findall(r'data-question="[^"]*".*?name="question" value="([^"]+)"', await self.get("/", part=True), re.DOTALL)) != count:  # fmt: skip  # noqa: E501
                 await wait_for("needs")
         return [html.unescape(each) for each in found]
@@ -101,7 +101,7 @@ class Site:
     @asynccontextmanager
     async def visitor(self) -> AsyncGenerator[httpx2.AsyncClient]:
         """A browser that is not signed in."""
-        async with httpx2.AsyncClient(base_url=self.base, timeout=30) as http:
+        async with httpx2.AsyncClient(base_url=self.base, timeout=60) as http:
             yield http
 
     @asynccontextmanager

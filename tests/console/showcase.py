@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -58,6 +59,66 @@ def test_total():
 def test_nothing():
     assert total([]) == 0
 """
+
+
+def _story(name: str, kind: str = "user", stages: int = 0) -> JsonObject:
+    criteria = [{"when": "it is asked for", "then": "it is there"}]
+    scenarios = [{"name": "It works", "type": "main", "steps": ["Given a shop"]}]
+    known = {"acceptance_criteria": criteria, "scenarios": scenarios, "test_file": "tests/test_shop.py",
+             "code_files": ["shop.py"]}  # fmt: skip
+    return {"name": name, "users": ["Customer"], "story_type": kind, **dict(list(known.items())[:stages])}
+
+
+STORY_MAP: JsonObject = {
+    "schema": 1,
+    "product": "Harbor shop",
+    "goal": "Customers order without a call, and parcels arrive when they were promised.",
+    "epics": [
+        {
+            "name": "Find what fits",
+            "outcome": "Fewer orders come back",
+            "stories": [
+                _story("Customer searches by size", stages=4),
+                _story("Customer compares two jackets", stages=1),
+            ],
+        },
+        {
+            "name": "Order",
+            "outcome": "No call is needed",
+            "sub_epics": [
+                {
+                    "name": "Choose a delivery",
+                    "stories": [
+                        _story("Customer sees the day of arrival", stages=3),
+                        _story("Shop reserves the stock", "system", 2),
+                    ],
+                },
+                {"name": "Pay", "stories": [_story("Customer pays by card", stages=2), _story("Customer pays later")]},
+            ],
+        },
+        {
+            "name": "Keep the promise",
+            "stories": [
+                _story("Warehouse packs by size", "system", 1),
+                _story("Parcels are followed", "technical"),
+            ],
+        },
+    ],
+    "increments": [
+        {
+            "name": "First orders",
+            "outcome": "Ten customers",
+            "priority": 1,
+            "stories": ["Customer searches by size", "Customer sees the day of arrival", "Customer pays by card"],
+        },
+        {
+            "name": "In time",
+            "outcome": "No parcel is late",
+            "priority": 2,
+            "stories": ["Shop reserves the stock", "Warehouse packs by size"],
+        },
+    ],
+}
 FAILING = "test_shop.py::test_total"
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
@@ -70,6 +131,13 @@ class Address(BaseModel):
     street: str
     city: str
     floor: int | None = None
+
+
+class Line(BaseModel):
+    """One line of an order."""
+
+    article: str
+    count: int = 1
 
 
 def workshop() -> Tools:
@@ -98,6 +166,8 @@ def workshop() -> Tools:
         extra: int | Address | None = None,
         labels: dict[str, str] | None = None,
         note: Annotated[str, Field(max_length=500)] = "",
+        lines: Annotated[list[Line] | None, Field(description="What is in the parcel")] = None,
+        day: date | None = None,
     ) -> dict[str, Any]:
         """Ship an order to an address.
 
@@ -105,7 +175,9 @@ def workshop() -> Tools:
         """
         more = extra.model_dump() if isinstance(extra, Address) else extra
         given = {"order": order, "to": to.model_dump(), "weight": weight, "gift": gift, "speed": speed, "tags": tags}
-        return {**given, "sizes": sizes, "extra": more, "labels": labels, "note": note}
+        packed = [line.model_dump() for line in lines or ()]
+        given |= {"sizes": sizes, "extra": more, "labels": labels, "note": note}
+        return {**given, "lines": packed, "day": None if day is None else day.isoformat()}
 
     @tools.tool
     async def count_stock(shelves: int, context: CallContext) -> str:
@@ -141,23 +213,23 @@ def workshop() -> Tools:
 
 async def tidy(argument: JsonObject, run: JobRun) -> JsonObject:
     """The body of a job: two turns of a model, a call, and a question."""
-    usage = {"input_tokens": 1840, "output_tokens": 96}
+    usage = {"prompt_tokens": 1840, "completion_tokens": 96, "cost": 0.0041}
 
     async def think() -> JsonObject:
         calls = [{"name": "find_orders", "arguments": {"customer": "Ada"}}]
-        return {"value": {"text": "I look for the orders that were never shipped.", "calls": calls, "usage": usage}}
+        return {"answer": {"text": "I look for the orders that were never shipped.", "calls": calls, "usage": usage}}
 
     async def look() -> JsonObject:
         return {"value": {"text": '[{"order": 1042, "state": "paid"}]'}}
 
     async def conclude() -> JsonObject:
-        return {"value": {"text": "Order 1042 is paid and was not shipped.", "usage": usage}}
+        return {"answer": {"text": "Order 1042 is paid and was not shipped.", "usage": usage}}
 
-    await run.step("model 1", think)
-    await run.step("call 1.1", look)
-    await run.step("model 2", conclude)
+    await run.step("answer 1", think)
+    await run.step("call 1.1 find_orders", look)
+    await run.step("answer 2", conclude)
     choice = await run.ask(
-        "call 2.1", "The connection broke while order 1042 was shipped. Ship it again?", ("again", "skip")
+        "call 2.1 ship_order", "The connection broke while order 1042 was shipped. Ship it again?", ("again", "skip")
     )
     return {"summary": f"Order 1042: {choice}."}
 
@@ -188,6 +260,18 @@ def write_project(project: Path, command: Sequence[str] = ()) -> None:
     entries = {"calendar": {"command": program, "args": words}, "tracker": tracker}
     (project / "mcp.json").write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
     write_new_bot(project / "release", "release", "release")
+    write_story_map(project)
+
+
+def write_story_map(project: Path, more: str = "") -> Path:
+    """A bot that keeps a story map, and its map; `more` is in its names."""
+    text = json.dumps(STORY_MAP)
+    for name in ("Harbor shop", "Customer pays later", "Order", "First orders", "Fewer orders come back"):
+        text = text.replace(json.dumps(name), json.dumps(name + more))
+    (project / "docs").mkdir(exist_ok=True)
+    (project / "docs" / "story_map.json").write_text(text, encoding="utf-8")
+    write_new_bot(project / "story", "story", "story")
+    return project / "story"
 
 
 def write_calendar(project: Path, more: str = "") -> None:
@@ -204,7 +288,7 @@ async def showcase(project: Path, *, command: Sequence[str] = ()) -> AsyncGenera
         engine = await stack.enter_async_context(open_engine(jobs_file(project / ".trysquare"), {"tidy": tidy}))
         job = await engine.start("tidy", {}, title="Find orders that were paid and never shipped")
         site = await stack.enter_async_context(
-            serving(project, workshop(), gateway=(project / "mcp.json",), bot=(project / "release",))
+            serving(project, workshop(), gateway=(project / "mcp.json",), bot=(project / "release", project / "story"))
         )
         client = await stack.enter_async_context(site.client(name="claude-code"))
         shown = Showcase(site=site, engine=engine, job=job, client=client)

@@ -89,9 +89,10 @@ async def test_calls_are_in_the_ledger_with_filters_and_in_full(project: Path) -
         page = await browser.get(path[1])
         assert "trysquare call mcp_shop" in page
         assert "&#34;b&#34;: 0" in page
+        assert 'data-testid="call-note"' in page
         servers = await browser.get("/servers")
         assert 'class="bad"' in servers
-        assert "2, 1 failed" in servers
+        assert "2, 1 failed (50 %)" in servers
 
 
 async def test_a_changed_command_waits_for_a_human(project: Path) -> None:

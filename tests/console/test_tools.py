@@ -6,6 +6,7 @@ import asyncio
 import html
 import json
 import re
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +26,10 @@ class Address(BaseModel):
     floor: int | None = None
 
 
+class Stop(Address):
+    minutes: int = 10
+
+
 def workshop(started: asyncio.Event | None = None) -> Tools:
     tools = Tools("shop")
 
@@ -40,11 +45,23 @@ def workshop(started: asyncio.Event | None = None) -> Tools:
         extra: int | Address | None = None,
         labels: dict[str, str] | None = None,
         note: str = "",
+        stops: list[Stop] | None = None,
+        day: date | None = None,
     ) -> dict[str, Any]:
         """Ship an order."""
+        assert day is None or isinstance(day, date)
         given = {"order": order, "to": to.model_dump(), "weight": weight, "gift": gift, "speed": speed, "tags": tags}
         more = extra.model_dump() if isinstance(extra, Address) else extra
-        return {**given, "sizes": sizes, "extra": more, "labels": labels, "note": note}
+        more_stops = stops and [each.model_dump() for each in stops]
+        return {
+            **given,
+            "stops": more_stops,
+            "sizes": sizes,
+            "extra": more,
+            "labels": labels,
+            "note": note,
+            "day": str(day),
+        }
 
     @tools.tool
     async def wait(context: CallContext) -> str:
@@ -98,18 +115,57 @@ async def test_a_form_takes_every_kind_of_value(project: Path) -> None:
         names = re.findall(r'name="(arg/[^"]+)"', page)
         fields = {
             "arg/order": "7", "arg/to/street": "Main 1", "arg/to/floor": "", "arg/weight": "1.5", "arg/gift": "true",
-            "arg/speed": '"fast"', "arg/tags": "a\r\nb c", "arg/sizes": "1\n2", "arg/extra": '{"street": "Side 2"}',
-            "arg/labels": '{"k": "v"}', "arg/note": "",
+            "arg/speed": '"fast"', "arg/tags": "a\r\nb c", "arg/sizes": "1\n2", "arg/extra": "12",
+            "arg/labels": '{"k": "v"}', "arg/note": "", "arg/day": "2026-05-04",
         }  # fmt: skip
         assert names == list(fields)
         answer = await send(browser, "ship", fields)
         assert json.loads(shown(answer, "structured")) == {
             "order": 7, "to": {"street": "Main 1", "floor": None}, "weight": 1.5, "gift": True, "speed": "fast",
-            "tags": ["a", "b c"], "sizes": [1, 2], "extra": {"street": "Side 2", "floor": None}, "labels": {"k": "v"},
-            "note": "",
+            "tags": ["a", "b c"], "sizes": [1, 2], "extra": 12, "labels": {"k": "v"},
+            "note": "", "stops": None, "day": "2026-05-04",
         }  # fmt: skip
         assert "to" in json.loads(shown(answer, "sent"))
         assert "labels" not in json.loads(shown(await send(browser, "ship", {"arg/order": "7"}), "sent"))
+
+
+def filled(form: str) -> dict[str, str]:
+    """What a form would send as it stands: its inputs, and the first choice of each."""
+    found = dict(re.findall(r'<input[^>]* name="([^"]+)"[^>]*?value="([^"]*)"', form))
+    found |= dict(re.findall(r'<textarea[^>]* name="([^"]+)"[^>]*>\n([^<]*)<', form))
+    for name, options in re.findall(r'<select[^>]* name="([^"]+)"[^>]*>(.*?)</select>', form, re.DOTALL):
+        chosen = re.search(r'<option value="([^"]*)" selected', options)
+        found[name] = chosen[1] if chosen else ""
+    return {name: html.unescape(value) for name, value in found.items() if name != "csrf"}
+
+
+async def test_rows_and_shapes_are_drawn_as_they_are_filled(project: Path) -> None:
+    async with serving(project, workshop()) as site, site.browser() as browser:
+        required = {"arg/order": "7", "arg/to/street": "Main 1", "arg/weight": "1", "arg/gift": "true"}
+
+        async def redraw(fields: dict[str, str], **more: str) -> dict[str, str]:
+            return filled((await browser.post("/form/ship", {**fields, **more})).text)
+
+        form = await redraw({**filled(await browser.get("/tools/ship")), **required}, add="arg/stops")
+        assert form["arg/stops/0/minutes"] == "10"
+        form = await redraw({**form, "arg/stops/0/street": "Pier 1", "arg/stops/0/minutes": ""}, add="arg/stops")
+        assert form["arg/stops/0/minutes"] == ""
+        form = await redraw({**form, "arg/stops/1/street": "Pier 2", "arg/stops/1/floor": "2"}, add="arg/stops")
+        form = await redraw({**form, "arg/stops/2/street": "Pier 3"}, remove="arg/stops/0")
+        form = await redraw({**form, "variant/arg/extra": "1"})
+        assert {name: value for name, value in form.items() if name in required} == required
+        answer = await send(browser, "ship", {**form, "arg/extra/street": "Side 2"})
+        sent = json.loads(shown(answer, "sent"))
+        assert sent["stops"] == [
+            {"street": "Pier 2", "floor": 2, "minutes": 10},
+            {"street": "Pier 3", "minutes": 10},
+        ]
+        assert sent["extra"] == {"street": "Side 2"}
+        assert shown(answer, "outcome") == "ok"
+        form = await redraw(await redraw(form, remove="arg/stops/0"), remove="arg/stops/0")
+        assert "stops" not in json.loads(shown(await send(browser, "ship", form), "sent"))
+        for hostile in ({"add": "arg/order"}, {"remove": "arg/stops/x"}, {"arg/stops/99999999/street": "far"}):
+            assert "arg/order" in await redraw(form, **hostile)
 
 
 async def test_a_wrong_call_brings_the_corrected_one_which_one_click_sends(project: Path) -> None:

@@ -162,11 +162,24 @@ async def test_a_form_with_every_type_is_filled_and_sent(project: Path, chromium
         await window.click("tool")
         texts = {
             "order": "7", "to/street": "Main 1", "to/city": "Kiel", "to/floor": "3", "weight": "1.5",
-            "tags": "fragile\nbig box", "sizes": "1\n2", "extra": '{"street": "Side 2", "city": "Kiel"}',
-            "labels": '{"k": "v"}', "note": "by the door",
+            "tags": "fragile\nbig box", "sizes": "1\n2", "day": "2026-05-04",
+            "labels": '{"k": "v"}',
         }  # fmt: skip
         for name, text in texts.items():
             await window.fill(f"arg/{name}", text)
+        await window.click("add/arg/lines")
+        await window.fill("arg/lines/0/article", "Jacket")
+        await window.click("add/arg/lines")
+        await window.fill("arg/lines/1/article", "Hat")
+        await window.choose("variant/arg/extra", "1")
+        await window.fill("arg/extra/street", "Side 2")
+        await window.fill("arg/extra/city", "Kiel")
+        await window.click("remove/arg/lines/0")
+        await window.disappears("arg/lines/1/article")
+        note = project / "note.txt"
+        note.write_text("by the door", encoding="utf-8")
+        await window.do(["getByTestId", "file/arg/note"], ["setInputFiles", str(note)])
+        await window.until("document.getElementById('arg/note').value === 'by the door'")
         await window.choose("arg/gift", "true")
         await window.choose("arg/speed", '"fast"')
         await window.click("send")
@@ -175,6 +188,7 @@ async def test_a_form_with_every_type_is_filled_and_sent(project: Path, chromium
             "order": 7, "to": {"street": "Main 1", "city": "Kiel", "floor": 3}, "weight": 1.5, "gift": True,
             "speed": "fast", "tags": ["fragile", "big box"], "sizes": [1, 2],
             "extra": {"street": "Side 2", "city": "Kiel", "floor": None}, "labels": {"k": "v"}, "note": "by the door",
+            "lines": [{"article": "Hat", "count": 1}], "day": "2026-05-04",
         }  # fmt: skip
         await window.fill("arg/weight", "99")
         await window.click("send")
@@ -226,7 +240,8 @@ async def test_a_job_is_followed_live_and_its_question_answered(project: Path, c
         await shown.site.enter(window, "/jobs")
         await window.click("job")
         await window.shows("asks", within="job-state")
-        await window.shows("model 2", within="timeline")
+        await window.shows("answer 2", within="timeline")
+        assert '{"customer": "Ada"}' in await window.text("timeline")
         other = await window.tab()
         await other.open(f"{shown.site.page}/")
         await other.click("skip")
@@ -234,6 +249,7 @@ async def test_a_job_is_followed_live_and_its_question_answered(project: Path, c
         assert "Order 1042: skip." in await window.text("job-result")
 
 
+@pytest.mark.timeout(400)
 async def test_a_failing_test_is_explained(project: Path, chromium: Chromium) -> None:
     write_project(project)
     async with serving(project) as site, chromium.window() as window:
@@ -260,7 +276,8 @@ async def paths(shown: Showcase) -> list[str]:
     return [
         "/", "/tools", "/tools/ship_order", "/prompts/answer_complaint", "/resources?uri=shop://hours", "/servers",
         "/calls", f"/calls/{call.id}", "/bots", "/bots/release/main", "/bots/release/main/difference?before=0&after=2",
-        "/bots/release/main/document?path=docs/release.yaml", "/jobs", f"/jobs/{shown.job}", "/failures", "/nothing",
+        "/bots/release/main/document?path=docs/release.yaml", "/bots/release/main/document?path=docs/release.md",
+        "/bots/story/main", "/bots/story/main/maps", "/jobs", f"/jobs/{shown.job}", "/failures", "/nothing",
     ]  # fmt: skip
 
 
@@ -270,6 +287,7 @@ def _every() -> Any:
     return CallFilter()
 
 
+@pytest.mark.timeout(400)
 async def test_every_page_is_usable_by_everybody_on_every_screen(project: Path, chromium: Chromium) -> None:
     """No serious fault for axe-core, nothing sideways, no error, in light and dark, at a desk and on a phone."""
     async with showcase(project) as shown, chromium.window() as keeper:

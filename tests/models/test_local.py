@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -189,6 +190,23 @@ async def test_weights_are_given_back_with_the_last_model_that_has_them(tiny: Pa
         assert (await one.answer(asking())).calls
     async with open_model(f"local:{tiny}", ModelOptions(context_tokens=512)) as later:
         assert later.context_tokens == 512
+
+
+LOAD_AND_CLOSE = """
+import sys
+from pathlib import Path
+from trysquare.models.local import runtime
+runtime.build_tokenizer = lambda *arguments: None
+for _ in range(5):
+    runtime.give_back(runtime.load(Path(sys.argv[1]), context_tokens=512, threads=1))
+"""
+
+
+async def test_a_model_that_nobody_used_can_be_closed(tiny: Path) -> None:
+    """Closed before its loop runs, llama.cpp waits for ever and no other thread goes on: a process of its own tells."""
+    with anyio.fail_after(60):
+        ended = await anyio.run_process([sys.executable, "-c", LOAD_AND_CLOSE, str(tiny)], check=False)
+    assert ended.returncode == 0
 
 
 async def test_a_request_can_be_taken_back(tiny: Path) -> None:

@@ -10,7 +10,7 @@ known.set("browser", browser);
 
 // What a page may not do: fail, be refused by its policy, or ask another host for something.
 function observe(page, problems) {
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   page.on("console", (message) => { if (message.type() === "error") problems.push(message.text()); });
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("request", (request) => {

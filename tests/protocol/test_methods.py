@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from trysquare.protocol import content, envelope, messages, methods, versions
 
-EXTENSIONS = {"skills/list", "skills/get"}
+EXTENSIONS = {"skills/list", "skills/get", "tasks/get", "tasks/update", "tasks/cancel"}
 ENVELOPE = {versions.VERSION_KEY: versions.LATEST_STATELESS, versions.CAPABILITIES_KEY: {}}
 
 

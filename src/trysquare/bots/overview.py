@@ -13,14 +13,24 @@ from trysquare.bots.workflow.state_file import MAIN
 from trysquare.bots.workflow.transaction import DamagedRecord
 
 
-def report_bot(bot: LiveBot) -> dict[str, Any]:
-    """Every run of a bot, and what reading its state found."""
+def report_bot(bot: LiveBot, *, limit: int | None = None) -> dict[str, Any]:
+    """Every run of a bot by name, and what reading its state found; with a limit, the runs that changed last."""
     project = bot.project()
     notices = notices_of(project)
-    runs = [report_run(bot, each) for each in project.state.runs()]
     shown = [*notices.recovered, *notices.inconsistent, *notices.warnings]
-    shown += project.state.damaged().values()
-    return {"bot": bot.name, "project": str(project.root), "runs": runs, "notices": shown}
+    if limit is None:
+        runs, damaged, more = project.state.runs(), project.state.damaged(), {}
+    else:
+        latest = project.state.latest_runs(limit=limit)
+        runs, damaged, more = latest.runs, latest.damaged, {"more": max(0, latest.total - limit)}
+    reports = [report_run(bot, each) for each in runs]
+    return {
+        "bot": bot.name,
+        "project": str(project.root),
+        "runs": reports,
+        "notices": [*shown, *damaged.values()],
+        **more,
+    }
 
 
 def notices_of(project: BotProject) -> Notices:
@@ -35,7 +45,7 @@ def report_run(bot: LiveBot, run: RunSummary) -> dict[str, Any]:
     state = run.state
     plan = bot.plan.of(state)
     opened = set(open_actions(plan, state, Gates.of(bot.definition, state).is_defined))
-    done = sum(1 for each in plan.order() if plan.policy(each) != "skip" and each not in opened)
+    done = sum(1 for each in plan.order if plan.policy(each) != "skip" and each not in opened)
     return {
         "run": run.name,
         "version": state.version,

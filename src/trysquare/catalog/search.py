@@ -127,4 +127,5 @@ def fields_of(tool: Tool) -> Iterator[tuple[str, float]]:
 
 
 def _folded(name: str) -> str:
-    return " ".join(split_words(name))
+    """One form of a name, however its words are parted."""
+    return "".join(split_words(name))

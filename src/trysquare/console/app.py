@@ -21,6 +21,7 @@ from trysquare.console.live import Live, Topic
 from trysquare.console.passkeys import Registration
 from trysquare.console.rendering import Renderer
 from trysquare.console.requests import cookie_name, is_own_page, needs_tls, read_form, target_of
+from trysquare.console.resuming import ResumedJobs
 from trysquare.console.sessions import Session, Sessions
 from trysquare.console.sources import ConsentQuestions, HeldDefinitions, HeldServers, JobQuestions
 from trysquare.console.trials import Trials
@@ -86,6 +87,7 @@ class Console:
         self.waiting_count = 0
         self.live = Live(_topics(self, workspace), [path.parent for path in workspace.state_files])
         self.failures = Failures(workspace.project, self.live.announce)
+        self.resumed = ResumedJobs(workspace.project, self.live.announce)
         self.trials = Trials(workspace.toolset, workspace.options, self.live.announce)
         self._app = Starlette(routes=[*self._routes(), *static_files()], exception_handlers={404: self._not_found})
 
@@ -298,5 +300,6 @@ async def open_console(
         console = Console(Workspace(app, origins, stack, toolset=toolset, options=options), sessions, registration)
         stack.push_async_callback(console.trials.close)
         stack.push_async_callback(console.failures.close)
+        stack.push_async_callback(console.resumed.close)
         stack.callback(console.close)
         yield console

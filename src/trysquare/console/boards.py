@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from trysquare.bots.actions import produced_files
 from trysquare.bots.artifacts import changed_files
 from trysquare.bots.comparison import compare
 from trysquare.bots.documents.store import expand
+from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.gates import Gates
 from trysquare.bots.overview import report_bot, report_entry, report_run
 from trysquare.bots.people import People, comments_on
@@ -78,6 +79,8 @@ class Board:
     history: Sequence[JsonObject]
     files: Sequence[DocumentFile]
     notices: Sequence[str]
+    has_maps: bool
+    """Whether the bot keeps story maps."""
 
     @property
     def versions(self) -> tuple[int, int]:
@@ -92,11 +95,8 @@ def overviews(bots: Sequence[LiveBot], *, limit: int) -> list[JsonObject]:
 
 
 def _overview(bot: LiveBot, limit: int) -> JsonObject:
-    report = report_bot(bot)
-    runs: list[JsonObject] = sorted(report["runs"], key=lambda run: run["updated"], reverse=True)
-    home = bot.home(bot.project().root).run
-    about = {"goal": bot.definition.goal, "home": home, "more": max(0, len(runs) - limit)}
-    return {**report, **about, "runs": runs[:limit]}
+    about = {"goal": bot.definition.goal, "home": bot.home(bot.project().root).run}
+    return {**report_bot(bot, limit=limit), **about}
 
 
 def board_of(bot: LiveBot, run: str) -> Board:
@@ -104,8 +104,9 @@ def board_of(bot: LiveBot, run: str) -> Board:
     project = bot.project()
     loaded = project.load(run)
     require_run(bot, run, loaded.state)
-    found = next((each for each in project.state.runs() if each.name == run), None)
-    summary = report_run(bot, found or RunSummary(name=run, state=loaded.state, updated="", origin=""))
+    summary = report_run(
+        bot, project.state.summary(run) or RunSummary(name=run, state=loaded.state, updated="", origin="")
+    )
     return Board(
         bot=bot.name,
         run=run,
@@ -115,7 +116,14 @@ def board_of(bot: LiveBot, run: str) -> Board:
         history=[report_entry(line.entry) for line in project.state.latest_history(run, limit=LONGEST_HISTORY)],
         files=files_of(bot, run),
         notices=(*loaded.notices.recovered, *loaded.notices.inconsistent, *loaded.notices.warnings),
+        has_maps=any(True for _ in map_outputs(bot, run)),
     )
+
+
+def map_outputs(bot: LiveBot, run: str) -> Iterator[str]:
+    """The paths of the story maps that the actions of a run write."""
+    known = (each for behavior in bot.definition_of(run).behaviors for each in behavior.content.knowledge)
+    return (each.output for each in known if isinstance(each.type, StoryGraph))
 
 
 def require_run(bot: LiveBot, run: str, state: RunState | None = None) -> None:

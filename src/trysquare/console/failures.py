@@ -92,10 +92,10 @@ async def _explain(target: str, root: Path) -> Report:
 
 
 def require_local(session: Session) -> None:
-    """A test is a program. Only the user of this machine starts one here; the holder of a token does not."""
+    """Refuse a program to the holder of a token: only the user of this machine starts one here."""
     if session.principal != local_principal():
         raise ToolError(
-            "Tests can be run by whoever signed in with the link of the terminal.",
+            "Programs are started by whoever signed in with the link of the terminal.",
             code=ErrorCode.PERMISSION_DENIED,
-            instruction="Open the link, or run `trysquare explain` on the machine.",
+            instruction="Open the link, or run the command in a terminal of the machine.",
         )

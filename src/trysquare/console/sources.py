@@ -229,7 +229,7 @@ class JobQuestions:
 
     async def waiting(self) -> Sequence[Question]:
         async with self._open_jobs() as jobs:
-            return [_of_job(each) for each in await jobs.list() if each.state == "asks" and each.question is not None]
+            return [_of_job(each) for each in await jobs.asking()]
 
     async def decide(self, question: Question, verdict: Verdict) -> str:
         job, _, name = question.key.partition(".")

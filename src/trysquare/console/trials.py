@@ -41,6 +41,8 @@ class Trial(OwnedRun):
     log: list[str] = field(default_factory=list[str])
     result: JsonObject | None = None
     """What a client gets."""
+    is_relayed: bool = False
+    """Whether another server wrote all of it, so that it does not say what to call next."""
 
 
 class _Page:
@@ -92,7 +94,8 @@ class Trials(OwnedRuns[Trial]):
 
     async def _run(self, trial: Trial, context: CallContext) -> None:
         try:
-            trial.result = _wire(await call_tool(self._toolset, trial.tool, trial.arguments, context))
+            result = await call_tool(self._toolset, trial.tool, trial.arguments, context)
+            trial.result, trial.is_relayed = _wire(result), result.relayed is not None
         except asyncio.CancelledError:
             trial.is_cancelled = True
         finally:

@@ -255,6 +255,8 @@ class ServerStatus:
     under_way: int
     version: str | None = None
     """The negotiated protocol version, once it is known."""
+    software: str = ""
+    """The server's own name and version, once it said them."""
     failures: int = 0
     noise: int = 0
     """Lines received that were not messages."""

@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from trysquare.core.context import CallContext
 from trysquare.core.errors import CallCancelled, DeadlineExceeded, ErrorCode, InputRequired, InvalidArguments, ToolError
 from trysquare.core.json import JsonObject
-from trysquare.core.redaction import redacted_json
+from trysquare.core.redaction import mask_tokens, redact_text, redacted_json
 from trysquare.core.text import encodable, truncate
 from trysquare.core.threads import run_in_thread
 from trysquare.gateway.models import ServerConfig, ToolDefinition, UpstreamResult
@@ -34,6 +34,8 @@ LONGEST_PAUSE = 30.0
 MAX_WAITING = 1024
 """Maximum number of calls that wait for user input; the ledger entries of older ones stay open until shutdown."""
 _NOTE = 300
+_NOTED_BYTES = 64 * 1024
+"""Size of a failed result up to which its text is noted."""
 
 SendCall: TypeAlias = Callable[..., Awaitable[UpstreamResult]]
 """`ServerPool.call`: `on_sent` is called just before the server may see the call."""
@@ -112,7 +114,7 @@ class CallSender:
             if isinstance(error, ToolError) and "outcome" not in error.fields:
                 error.fields = {**error.fields, "outcome": outcome}
             raise
-        await self._record_result(entry, answer)
+        await self._record_result(entry, answer, server, definition, inputs)
         return SendResult(answer)
 
     async def cancel(self, checkpoints: Mapping[str, Any], context: CallContext) -> None:
@@ -197,10 +199,20 @@ class CallSender:
         if not claiming.cancelled() and claiming.exception() is None and isinstance(id := claiming.result(), str):
             self.ledger.end_claimed(id, CallEnd(state="not_sent", ended=time.time(), note="cancelled"))
 
-    async def _record_result(self, entry: LedgerEntry, answer: UpstreamResult) -> None:
+    async def _record_result(
+        self,
+        entry: LedgerEntry,
+        answer: UpstreamResult,
+        server: ServerConfig,
+        definition: ToolDefinition,
+        inputs: JsonObject,
+    ) -> None:
         body = answer.body
         digest = await run_in_thread(lambda: _digest(body)) if len(body) > THREAD_BYTES else _digest(body)
-        end = CallEnd(time.time(), "done", answer.is_error, digest, len(body))
+        # What a failure says is kept, since the digest alone explains nothing. Secrets of the user's own naming may be
+        # anywhere in it.
+        note = _said(body, inputs, definition.input_schema) if answer.is_error and not server.redact else None
+        end = CallEnd(time.time(), "done", answer.is_error, digest, len(body), note)
         await self._end(entry, end, body if len(body) <= MAX_STORED_RESULT else None)
 
     async def _record_failure(self, entry: LedgerEntry, error: BaseException) -> CallState:
@@ -220,6 +232,17 @@ class CallSender:
             self.ledger.end(entry.id, end)
         else:
             await run_in_thread(lambda: self.ledger.end_claimed(entry.id, end, result))
+
+
+def _said(body: bytes, inputs: JsonObject, schema: JsonObject) -> str | None:
+    """What a failed call says, without secrets; None for what has no short text."""
+    if len(body) > _NOTED_BYTES:
+        return None
+    from trysquare.gateway.results.parts import split, texts_of
+
+    texts = (json.loads(bytes(text)) for text in texts_of(split(body)))
+    said = mask_tokens(redact_text(" ".join(" ".join(texts).split()), inputs, schema))
+    return encodable(said[:_NOTE]) or None
 
 
 def _call_key(server: ServerConfig, definition: ToolDefinition, body: bytes, context: CallContext) -> bytes:

@@ -90,6 +90,14 @@ class DbosReader:
 
         return await self.off_loop(latest)
 
+    async def asking(self) -> Sequence[JobStatus]:
+        def found() -> list[JobStatus]:
+            jobs = self.records.asking() if self.records.have_tables() else []
+            rows = self._client.list_workflows(workflow_ids=jobs, name=self.workflow) if jobs else []
+            return [each for each in self._described(rows) if each.state == "asks"]
+
+        return await self.off_loop(found)
+
     async def steps(self, job: str) -> Sequence[StepRecord]:
         found = await self.off_loop(self._client.list_workflow_steps, await self.full_id(job))
         return [
@@ -139,6 +147,10 @@ class DbosReader:
         if job in ids:
             return job
         if len(ids) > 1:
+            # More jobs than were listed may begin like this one.
+            whole = await self.off_loop(self._client.list_workflows, workflow_ids=[job], load_input=False)
+            if any(each.name == self.workflow for each in whole):
+                return job
             raise NotFound(
                 f"Ambiguous job id `{job}`: {', '.join(ids)}.",
                 code=ErrorCode.JOB_NOT_FOUND,

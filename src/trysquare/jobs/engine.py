@@ -101,6 +101,10 @@ class JobReader(Protocol):
         """The latest jobs, newest first."""
         ...
 
+    async def asking(self) -> Sequence[JobStatus]:
+        """Every job that waits for the answer of a human."""
+        ...
+
     async def steps(self, job: str) -> Sequence[StepRecord]:
         """The recorded steps of a job."""
         ...
@@ -138,6 +142,9 @@ class NoJobs:
         self._url = url
 
     async def list(self, *, limit: int = 100) -> Sequence[JobStatus]:
+        return ()
+
+    async def asking(self) -> Sequence[JobStatus]:
         return ()
 
     async def status(self, job: str) -> NoReturn:

@@ -158,6 +158,11 @@ class Records:
             rows = connection.execute(sa.select(_NOTES).where(_NOTES.c.job.in_(list(jobs)))).mappings().all()
         return {row["job"]: _read_note(row) for row in rows}
 
+    def asking(self) -> list[str]:
+        """The jobs with a question that nobody has answered, whether they run or not."""
+        with self._engine.connect() as connection:
+            return list(connection.execute(sa.select(_NOTES.c.job).where(_NOTES.c.question.is_not(None))).scalars())
+
     def claim_step(self, job: str, step: str, life: str) -> bool:
         """Whether this run of a job may do a step that must not be done twice."""
         with self._engine.begin() as connection:

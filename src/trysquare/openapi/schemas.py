@@ -7,7 +7,7 @@ model APIs take; an object without named properties is listed as JSON text there
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from trysquare.core.json import JsonObject, as_list, as_object, definition_ref, objects_in, ref_of
@@ -31,6 +31,11 @@ _BINARY = ("binary", "byte")
 """Formats of bytes, which are Base64 in an argument."""
 FREE = "x-free"
 """Marks an object without named properties in the exact schema."""
+_STRICTER: Mapping[str, Callable[[Any, Any], Any]] = {
+    **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
+    **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), min),
+}
+"""Of two limits the one that both keep."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -198,8 +203,31 @@ def _merge(made: JsonObject, part: JsonObject) -> None:
             made[key] = [{"allOf": [mine, other]} for mine in as_list(made[key]) for other in as_list(value)]
         elif key == "enum" and as_list(made.get("enum")):
             made["enum"] = [each for each in as_list(made["enum"]) if each in as_list(value)] or made["enum"]
+        elif key == "type" and "type" in made:
+            made["type"] = _common_type(made["type"], value)
+        elif key in _STRICTER and _is_number(made.get(key)) and _is_number(value):
+            made[key] = _STRICTER[key](made[key], value)
         else:
             made.setdefault(key, value)
+
+
+def _common_type(first: Any, second: Any) -> Any:
+    """The types that both allow. Raises `Unusable` where there are none: no value would be valid."""
+    mine, other = as_list(first) or [first], as_list(second) or [second]
+    common = [kind for kind in mine if kind in other]
+    if "integer" in (*mine, *other) and "number" in (*mine, *other) and "integer" not in common:
+        common.append("integer")
+    if not common:
+        raise Unusable(f"its schema wants one value to be {_words(mine)} and {_words(other)} at once")
+    return common[0] if len(common) == 1 else common
+
+
+def _words(kinds: list[Any]) -> str:
+    return " or ".join(str(kind) for kind in kinds)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _allow_null(schema: JsonObject) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -71,10 +72,10 @@ def from_openapi(
     """Every operation of an OpenAPI 3 document as a tool.
 
     `auth` has the secret of a security scheme by its name (`user:password` for a basic one); those that are missing
-    are read from `OPENAPI_<SCHEME>` in the environment. `tags`, `methods`, `paths` (a regular expression) and
-    `select(method, path, operation)` choose operations; `rename` gives tools other names. A private address is called
-    only if it is that of `base_url` or of the document, or stands in `allow_hosts`. `consent` names methods that
-    ask a human first. Raises `ConfigurationError`.
+    are read by `secrets` under the name `OPENAPI_<SCHEME>`: from the environment, or from the keyring. `tags`,
+    `methods`, `paths` (a regular expression) and `select(method, path, operation)` choose operations; `rename` gives
+    tools other names. A private address is called only if it is that of `base_url` or of the document, or stands in
+    `allow_hosts`. `consent` names methods that ask a human first. Raises `ConfigurationError`.
     """
     document = read_document(spec)
     hosts = frozenset(each.lower() for each in allow_hosts)
@@ -212,7 +213,10 @@ class Api:
                 instruction="Ask the user to give the base address: `base_url=` in Python, `--openapi-url` on the "
                 "command line.",
             )
-        request = self.credentials.sign(operation, build_request(operation, arguments))
+        request = build_request(operation, arguments)
+        if operation.security:
+            # A keyring may block.
+            request = await asyncio.to_thread(self.credentials.sign, operation, request)
         request = replace(request, headers={**request.headers, **self.headers})
         return _result(operation, await self.client.send(request, base), self.document.title)
 

@@ -6,13 +6,18 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import compress, pairwise
 
-from trysquare.search.tokenize import Spelling, meaning, split_words, stem, terms
+from trysquare.search.tokenize import SAYS_NOTHING, Spelling, meaning, split_words, stem, terms
 
 _SATURATION = 1.2
 _LENGTH_SHARE = 0.4
 _PREFIX_SHARE = 0.8
 _SHORTEST_PREFIX, _MOST_PREFIXED = 3, 8
+_ABBREVIATED_SHARE = 0.6
+_LONGEST_ABBREVIATION = 5
+_VOWELS = frozenset("aeiou")
+_SHORTEST_PART, _LONGEST_PARTED = 3, 40
 _WORD = re.compile(r"\w+")
 
 
@@ -64,10 +69,28 @@ class FullTextIndex:
 
     def scores(self, query: str) -> dict[str, float]:
         """Return the BM25 score of every row that shares a term with the query."""
+        nearest: dict[str, float] = {}
+        for known in self.resolve(query).values():
+            for term, nearness in known:
+                nearest[term] = max(nearness, nearest.get(term, 0.0))
         found: dict[str, float] = {}
-        for term in dict.fromkeys(terms(query) or split_words(query)):
-            for known, nearness in self._known(term):
-                self._add_gains(found, known, nearness)
+        for term, nearness in nearest.items():
+            self._add_gains(found, term, nearness)
+        return found
+
+    def resolve(self, query: str) -> dict[str, list[tuple[str, float]]]:
+        """Each word of the query that says something, with the indexed terms that it stands for and how nearly."""
+        words = split_words(query)
+        chosen = [word not in SAYS_NOTHING for word in words]
+        if not any(chosen):
+            chosen = [True] * len(words)
+        found = {word: self._known(word) for word in dict.fromkeys(compress(words, chosen))}
+        for pair in pairwise(words):
+            # `on call` and `data base` are `oncall` and `database` elsewhere.
+            if (joined := stem("".join(pair))) in self._postings:
+                for word in pair:
+                    if word in found:
+                        found[word].append((joined, 1.0))
         return found
 
     def similarity(self, one: str, other: str) -> float:
@@ -81,27 +104,55 @@ class FullTextIndex:
         rare = (term for term in self._rows[id].weights if len(self._postings[term]) <= most)
         return {other for term in rare for other in self._postings[term]} - {id}
 
-    def _known(self, term: str) -> list[tuple[str, float]]:
-        """Indexed terms for one of the query: the term itself, else corrected spellings, else terms it begins."""
+    def _known(self, word: str) -> list[tuple[str, float]]:
+        """Indexed terms for a word: itself, else corrected spellings, the words it is written of, terms it shortens."""
+        term = stem(word)
         if term in self._postings:
             return [(term, 1.0)]
         if guesses := self._spelling.guesses(term):
             return guesses
-        if len(term) < _SHORTEST_PREFIX:
+        if parts := self._parted(word):
+            return [(part, 1.0) for part in parts]
+        return self._longer(term) or self._spelling.beginnings(word)
+
+    def _parted(self, word: str) -> list[str]:
+        """The fewest indexed terms that a word is written of without anything between: `listpods`."""
+        if not 2 * _SHORTEST_PART <= len(word) <= _LONGEST_PARTED:
             return []
-        longer = sorted(
-            (known for known in self._postings if known.startswith(term)), key=lambda known: (len(known), known)
-        )
-        return [(known, _PREFIX_SHARE) for known in longer[:_MOST_PREFIXED]]
+        best: list[list[str] | None] = [[], *([None] * len(word))]
+        for end in range(2, len(word) + 1):
+            for start in range(end - 1):
+                before, part = best[start], word[start:end]
+                says_nothing = part in SAYS_NOTHING
+                if before is None or not (
+                    says_nothing or (end - start >= _SHORTEST_PART and stem(part) in self._postings)
+                ):
+                    continue
+                longer = before if says_nothing else [*before, stem(part)]
+                if (known := best[end]) is None or len(longer) < len(known):
+                    best[end] = longer
+        return best[-1] or []
+
+    def _longer(self, term: str) -> list[tuple[str, float]]:
+        """Indexed terms that a term begins, else those that it is the consonants of: `del` and `msg`."""
+        if len(term) >= _SHORTEST_PREFIX and (begun := [known for known in self._postings if known.startswith(term)]):
+            share = _PREFIX_SHARE
+        elif _is_abbreviation(term):
+            begun = [known for known in self._postings if _abbreviates(term, known)]
+            share = _ABBREVIATED_SHARE / max(min(len(begun), _MOST_PREFIXED), 1)
+        else:
+            return []
+        return [(known, share) for known in sorted(begun, key=lambda known: (len(known), known))[:_MOST_PREFIXED]]
 
     def _add_gains(self, found: dict[str, float], term: str, nearness: float) -> None:
-        factor = nearness * self._rarity(term) * (_SATURATION + 1)
+        factor = nearness * self.rarity(term) * (_SATURATION + 1)
         mean = self._length / len(self._rows)
         for id, weight in self._postings[term].items():
             norm = 1 - _LENGTH_SHARE + _LENGTH_SHARE * self._rows[id].length / mean
             found[id] = found.get(id, 0.0) + factor * weight / (weight + _SATURATION * norm)
 
-    def _rarity(self, term: str) -> float:
+    def rarity(self, term: str) -> float:
+        """How few rows hold a term; most of all one that none holds."""
         holding = len(self._postings.get(term, ()))
         return math.log(1 + (len(self._rows) - holding + 0.5) / (holding + 0.5))
 
@@ -110,11 +161,22 @@ class FullTextIndex:
         if id not in self._vectors:
             vector: dict[str, float] = {}
             for term, weight in self._rows[id].weights.items():
-                own = math.sqrt(weight) * (1 + self._rarity(term))
+                own = math.sqrt(weight) * (1 + self.rarity(term))
                 vector[meaning(term)] = max(own, vector.get(meaning(term), 0.0))
             size = math.sqrt(sum(weight * weight for weight in vector.values())) or 1.0
             self._vectors[id] = {term: weight / size for term, weight in vector.items()}
         return self._vectors[id]
+
+
+def _is_abbreviation(term: str) -> bool:
+    """Whether a term has a consonant or more after its first letter, and no vowel there."""
+    return 2 <= len(term) <= _LONGEST_ABBREVIATION and term.isascii() and term.isalpha() and not _VOWELS & set(term[1:])
+
+
+def _abbreviates(term: str, known: str) -> bool:
+    """Whether the letters of a term are in another in this order, from its first on."""
+    letters = iter(known)
+    return known[0] == term[0] and len(known) > len(term) and all(letter in letters for letter in term)
 
 
 def excerpt(text: str, query: str, *, words: int = 24) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from trysquare.core.threads import run_in_thread
 from trysquare.search.fulltext import FullTextIndex
@@ -38,9 +38,13 @@ class Weights:
     """The same without an encoder: of the share of terms that the row and its name have in common with the request."""
 
 
+AskedWord: TypeAlias = tuple[dict[str, float], float]
+"""The indexed terms that a word of a request stands for, how nearly, and how rare they are."""
 LEARNED = Weights()
 _KNOWN = 0.1
 """Most that former choices add to a score, whose best is about 1 by words and 0.7 with meaning."""
+_HALF_SAID = 1.5
+"""The weight of a term at which a row says half of it: more than a description once."""
 _PARTS = re.compile(
     r"[.;?!\n]+(?:\s|$)|,\s+and\b|,?\s+(?:and\s+)?(?:then|also|additionally|finally|next|afterwards|after that|lastly"
     r"|furthermore|moreover)\b,?|\s+and\s+",
@@ -80,7 +84,6 @@ class _Meant:
     name: str
     text: str
     group: str
-    name_terms: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +97,7 @@ class _Rows:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Meaning:
+class Meaning:
     """How near each row is to a request."""
 
     near: Mapping[str, float]
@@ -130,7 +133,7 @@ class SearchIndex(FullTextIndex):
     def put_row(self, id: str, fields: Iterable[tuple[str, float]], *, name: str, text: str, group: str = "") -> None:
         """Put a row whose meaning is that of its name and its text, in a group of rows of the same domain."""
         self.put(id, fields)
-        self._meant[id] = _Meant(name=name, text=text, group=group, name_terms=frozenset(terms(name)))
+        self._meant[id] = _Meant(name=name, text=text, group=group)
         self._matrix, self._requested = None, False
 
     def remove(self, id: str) -> None:
@@ -160,7 +163,7 @@ class SearchIndex(FullTextIndex):
         for id, share in (known_for or {}).items():
             if id in scores:
                 scores[id] += _KNOWN * share
-        wanted = [frozenset(terms(part)) for part in parts]
+        wanted = [self._wanted(part) for part in parts]
         for id, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
             yield Ranked(id=id, score=round(score, 6), confidence=self._confidence(id, wanted, meaning))
 
@@ -175,7 +178,7 @@ class SearchIndex(FullTextIndex):
                 best[id] = max(share, best.get(id, 0.0))
         return {id: (whole.get(id, 0.0) + best.get(id, 0.0)) / 2 for id in {*whole, *best}}
 
-    def _by_meaning(self, query: str, parts: Sequence[str]) -> _Meaning | None:
+    def _by_meaning(self, query: str, parts: Sequence[str]) -> Meaning | None:
         """Cosines with the request and with the nearest of its parts; None while vectors are missing."""
         if self._vectors_of is None or not self._meant or not query.strip():
             return None
@@ -187,7 +190,7 @@ class SearchIndex(FullTextIndex):
         domain = (
             {} if rows.others is None else dict(zip(rows.ids, _above_mean(_nearest(rows.others, asked)), strict=True))
         )
-        return _Meaning(near=dict(zip(rows.ids, _nearest(rows.own, asked).tolist(), strict=True)), domain=domain)
+        return Meaning(near=dict(zip(rows.ids, _nearest(rows.own, asked).tolist(), strict=True)), domain=domain)
 
     def _rows_matrix(self) -> _Rows | None:
         vectors = self._vectors_of
@@ -206,17 +209,32 @@ class SearchIndex(FullTextIndex):
             )
         return self._matrix
 
-    def _confidence(self, id: str, wanted: Sequence[frozenset[str]], meaning: _Meaning | None) -> float:
+    def _wanted(self, part: str) -> list[AskedWord]:
+        """What a part of a request asks for: of each word the terms that it stands for, and how rare it is."""
+        unknown = self.rarity("")
+        return [
+            (dict(known), min((self.rarity(term) for term, _ in known), default=unknown))
+            for known in self.resolve(part).values()
+        ]
+
+    def _confidence(self, id: str, wanted: Sequence[Sequence[AskedWord]], meaning: Meaning | None) -> float:
         """How surely the row fits the request, by its meaning, its group and the words they share."""
         known, weights = self._rows[id].weights.keys(), self.weights
         if meaning is not None:
-            shared = len(frozenset[str]().union(*wanted) & known)
+            shared = len({term for part in wanted for words, _ in part for term in words.keys() & known})
             near = meaning.near[id] + weights.domain * meaning.domain.get(id, 0.0)
             return max(near - weights.likely, near + weights.shared * math.log1p(shared) - weights.likely_shared)
-        own = self._meant[id].name_terms
-        named = max((len(part & own) for part in wanted), default=0) / max(len(own), 1)
-        covered = max((len(part & known) / max(len(part), 1) for part in wanted), default=0.0)
-        return (covered + named) / 2 - weights.likely_words
+        return max((self._covered(part, id) for part in wanted), default=0.0) - weights.likely_words
+
+    def _covered(self, part: Sequence[AskedWord], id: str) -> float:
+        """How much of a part the row says: rare words and those of heavy fields count more."""
+        held = self._rows[id].weights
+        total = said = 0.0
+        for words, rarity in part:
+            weight = max((nearness * held.get(term, 0.0) for term, nearness in words.items()), default=0.0)
+            said += rarity * weight / (weight + _HALF_SAID)
+            total += rarity
+        return said / total if total else 0.0
 
 
 def _nearest(rows: Matrix, asked: Matrix) -> Matrix:

@@ -15,7 +15,7 @@ _SAY_NOTHING = (
     "a about all also am an and any are as at be been but by can could did do does each either else few for from "
     "had has have he her his how i if in into is it its just let like may me might more most must my need needs no "
     "nor not of off on once only or other our out own please shall she should so some such than that the their them "
-    "then there these they this those through to too tool tools until up us use used user uses using very want "
+    "then there these they this those through to too tool tools until up us use used uses using very want "
     "wants was we were what when where whether which while who whom why will with would you your"
 )
 SAYS_NOTHING = frozenset(_SAY_NOTHING.split())
@@ -100,6 +100,7 @@ def meaning(term: str) -> str:
 _SHORTEST_MEANT, _SHORTEST_TYPED = 4, 5
 """Shorter words are one slip away from too many others."""
 _TWO_SLIPS = 8
+_LONGEST_ENDING, _BEGUN_SHARE = 5, 0.6
 _SHORT = 5
 """In a word of so few letters one letter makes another word: `coast` is not a typo of `cost`."""
 
@@ -133,6 +134,17 @@ class Spelling:
             and (len(term) > _SHORT or _is_likely_slip(term, known))
         )
         return [(known, 1.0 - 0.25 * distance) for distance, known in found[:count]]
+
+    def beginnings(self, word: str) -> list[tuple[str, float]]:
+        """The longest known term that a word begins with, within one slip: its ending is misspelt, so no stem fits."""
+        found = [
+            (distance - len(known), known)
+            for known in self._candidates(word)
+            if len(known) > _SHORT
+            and 0 < len(word) - len(known) <= _LONGEST_ENDING
+            and (distance := edit_distance(word[: len(known)], known, 1)) <= 1
+        ]
+        return [(known, _BEGUN_SHARE) for _, known in sorted(found)[:1]]
 
     def _candidates(self, term: str) -> list[str]:
         shared: Counter[str] = Counter()

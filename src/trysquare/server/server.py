@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw
 
-from trysquare.core.apps import has_page
 from trysquare.core.call import guard_crash
 from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import UI_EXTENSION
 from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import Change, Toolset, open_lifespans
 from trysquare.protocol.envelope import envelope_version, require_meta, require_version
@@ -201,8 +199,7 @@ class McpServer:
             self._middleware = tuple(self._around())
 
     async def _answer(self, route: Route, request: Request) -> bytes:
-        middleware = [each for each in self._middleware if each.applies_to(request.method)]
-        if middleware:
+        if self._middleware and (middleware := [one for one in self._middleware if one.applies_to(request.method)]):
             result = await answer_through(middleware, route.handler, request)
             return encode_result(request.id, self._finished(result, route, request, is_shared=False))
         if not route.is_cached:
@@ -257,14 +254,12 @@ class McpServer:
         if any(offered.values()):
             capabilities: JsonObject = introduction["capabilities"]
             added: JsonObject = {name: {} for name, is_offered in offered.items() if is_offered}
-            extensions: JsonObject = {**capabilities.get("extensions", {}), **added}
+            extensions: JsonObject = {**capabilities["extensions"], **added}
             introduction["capabilities"] = {**capabilities, "extensions": extensions}
         return introduction
 
     async def _introduction(self, head: JsonObject) -> JsonObject:
         introduction: JsonObject = {**head, "capabilities": SERVER_CAPABILITIES}
-        if any(has_page(tool.metadata) for tool in self._toolset.tools()):
-            introduction["capabilities"] = {**SERVER_CAPABILITIES, "extensions": {UI_EXTENSION: {}}}
         introduce = self.options.introduce
         stands = None if introduce is None else await run_in_thread(introduce)
         if texts := [text for text in (self._instructions, stands) if text]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from pydantic_core import to_json
 
@@ -116,6 +116,7 @@ def _remove(paths: tuple[Path, ...]) -> None:
         path.unlink(missing_ok=True)
 
 
+T = TypeVar("T")
 CallState: TypeAlias = Literal["sending", "not_sent", "sent_unknown", "done"]
 
 _BATCHES = (64, 8, 1)
@@ -268,6 +269,24 @@ def select_calls(connection: sqlite3.Connection, wanted: CallFilter, *, limit: i
     return [_record(row) for row in connection.execute(query, (*given.values(), limit)).fetchall()]
 
 
+class CallTiming(NamedTuple):
+    """When a call was sent and how it ended, without what it was about."""
+
+    server: str
+    started: float
+    ended: float | None
+    state: CallState
+    is_error: bool | None
+
+
+def select_timings(connection: sqlite3.Connection, *, since: float, limit: int) -> list[CallTiming]:
+    """Latest calls first."""
+    query = (
+        f"SELECT {', '.join(CallTiming._fields)} FROM gateway_calls WHERE started >= ? ORDER BY started DESC LIMIT ?"
+    )
+    return [CallTiming(*row) for row in connection.execute(query, (since, limit)).fetchall()]
+
+
 def clear_old(connection: sqlite3.Connection, *, keep: int, keys_before: float) -> None:
     """Release old keys, and delete all but the latest calls; one with a key stays as long as the key."""
     connection.execute(
@@ -384,12 +403,19 @@ class CallLedger:
 
     def find_all(self, wanted: CallFilter, *, limit: int) -> list[CallRecord]:
         """The latest calls that a filter takes, of all processes. Settles the calls of killed processes."""
+        return self._read(lambda connection: select_calls(connection, wanted, limit=limit))
+
+    def timings(self, *, since: float, limit: int) -> list[CallTiming]:
+        """The latest calls since a time, of all processes, for what only counts them."""
+        return self._read(lambda connection: select_timings(connection, since=since, limit=limit))
+
+    def _read(self, select: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
         if self._database is None and not self.path.exists():
             return []
         self.flush()
         self.take_over()
         with self._opened().read() as connection:
-            return select_calls(connection, wanted, limit=limit)
+            return select(connection)
 
     def flush(self) -> None:
         """Write the journal to the database."""

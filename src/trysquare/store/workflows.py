@@ -105,6 +105,10 @@ class WorkflowRows:
         order = "AND run <> ? ORDER BY updated DESC, run DESC LIMIT ?"
         return [_stored_run(row) for row in self._all(f"{_RUNS} WHERE project = ? AND bot = ? {order}", without, limit)]
 
+    def count_runs(self) -> int:
+        row = self._one("SELECT count(*) FROM workflow_runs WHERE project = ? AND bot = ?")
+        return 0 if row is None else int(row[0])
+
     def run_names(self, *, limit: int) -> list[str]:
         """Names of the first runs by name."""
         query = "SELECT run FROM workflow_runs WHERE project = ? AND bot = ? ORDER BY run LIMIT ?"
@@ -178,6 +182,18 @@ class WorkflowRows:
             *(run, generation, after),
             _MANY if until is None else until,
             _MANY if limit is None else limit,
+        )
+        return [
+            StoredEntry(seq=seq, version=version, body=_read(run, body, f"line {seq} of its history"))
+            for seq, version, body in rows
+        ]
+
+    def entries_until(self, run: str, generation: int, *, last: int, limit: int) -> list[StoredEntry]:
+        """Lines of a generation of a run's history up to one, the latest first."""
+        rows = self._all(
+            "SELECT seq, version, body FROM workflow_entries WHERE project = ? AND bot = ? AND run = ?"
+            " AND generation = ? AND seq <= ? ORDER BY seq DESC LIMIT ?",
+            *(run, generation, last, limit),
         )
         return [
             StoredEntry(seq=seq, version=version, body=_read(run, body, f"line {seq} of its history"))

@@ -96,6 +96,15 @@ class RunSummary:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LatestRuns:
+    runs: Sequence[RunSummary]
+    damaged: Mapping[str, str]
+    """What is wrong with each of them whose record is damaged."""
+    total: int
+    """How many runs there are."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryLine:
     seq: int
     entry: Entry
@@ -254,11 +263,24 @@ class WorkflowRuns:
         with self._store.read(self.plan.bot) as rows:
             transaction = self._transaction(rows)
             found = ((row, _readable(transaction, row)) for row in rows.runs())
-            return [
-                RunSummary(name=row.name, state=state, updated=row.updated, origin=row.origin)
-                for row, state in found
-                if isinstance(state, RunState)
-            ]
+            return [_summary(row, state) for row, state in found if isinstance(state, RunState)]
+
+    def latest_runs(self, *, limit: int) -> LatestRuns:
+        """The runs that changed last, newest first, without reading the others."""
+        with self._store.read(self.plan.bot) as rows:
+            transaction = self._transaction(rows)
+            found = [(row, _readable(transaction, row)) for row in rows.recent_runs(without="", limit=limit)]
+            return LatestRuns(
+                runs=tuple(_summary(row, state) for row, state in found if isinstance(state, RunState)),
+                damaged={row.name: str(error) for row, error in found if isinstance(error, DamagedRecord)},
+                total=rows.count_runs(),
+            )
+
+    def summary(self, run: str) -> RunSummary | None:
+        """One run with what is known beside its state; None for one that has not started."""
+        with self._store.read(self.plan.bot) as rows:
+            row = rows.run(run)
+            return None if row is None else _summary(row, self._transaction(rows).read(row))
 
     def recorded(self) -> dict[str, RunState]:
         """The runs as the records say, whatever proves it."""
@@ -542,6 +564,10 @@ def require_distinct(transaction: RunTransaction, run: str) -> None:
             f"Run `{same[0] if same else MAIN}` already exists and differs from `{run}` only in case.",
             instruction="Use that run, or choose another name.",
         )
+
+
+def _summary(row: StoredRun, state: RunState) -> RunSummary:
+    return RunSummary(name=row.name, state=state, updated=row.updated, origin=row.origin)
 
 
 def _readable(transaction: RunTransaction, row: StoredRun) -> RunState | DamagedRecord:

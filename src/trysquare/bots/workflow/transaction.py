@@ -21,6 +21,7 @@ from trysquare.bots.workflow.machine import (
     Position,
     RunState,
     StateConflict,
+    position_of,
 )
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
@@ -31,6 +32,8 @@ T = TypeVar("T")
 SHOWN_RUNS = 8
 """How many runs the state file shows beside the main run."""
 _MAX_CACHED = 64
+_BACK = 200
+"""Lines of a history that are read at a time backwards."""
 _MAX_NAMED = 20
 _PAGE = 1_000
 _DEFAULTS: JsonObject = {"kind": "completed", "approval": "claimed", "delivered": True, "reason": None, "by": None,
@@ -50,7 +53,7 @@ def entry_record(entry: Entry) -> JsonObject:
 
 def read_entry(record: JsonObject) -> Entry:
     fields: dict[str, Any] = {**_DEFAULTS, **record}
-    position = Position(behavior=fields.pop("behavior"), action=fields.pop("action"))
+    position = position_of(fields.pop("behavior"), fields.pop("action"))
     return Entry(position=position, **fields)
 
 
@@ -489,11 +492,16 @@ class RunTransaction:
 
     def _state_after(self, row: StoredRun, event: StoredEvent) -> RunState:
         """The state after a change, with the latest of the lines until then."""
+        known = self._known_positions(row) if row.generation == event.generation else None
         latest: dict[Position, Entry] = {}
-        for line in self.history(row.name, event.generation, until=event.entries):
-            latest[line.position] = line
+        # Backwards, since most actions were completed not long before: until each that has lines was met.
+        for line in self._history_before(row.name, event.generation, event.entries):
+            if line.position not in latest:
+                latest[line.position] = line
+                if known is not None and known <= latest.keys():
+                    break
         head = _parsed(_HEAD, row.name, event.state, f"version {event.version},")
-        return state_of(self.plan, event.version, head, latest.values())
+        return state_of(self.plan, event.version, head, reversed(latest.values()))
 
     def history(self, run: str, generation: int, *, until: int | None = None) -> Iterator[Entry]:
         """The lines of a generation of a run's history, a page at a time."""
@@ -501,6 +509,19 @@ class RunTransaction:
         while page := self.rows.entries(run, generation, after=seq, until=until, limit=_PAGE):
             yield from (read_entry(line.body) for line in page)
             seq = page[-1].seq
+
+    def _known_positions(self, row: StoredRun) -> frozenset[Position] | None:
+        """The actions that have lines in the present history; None where that record is damaged."""
+        try:
+            return frozenset(_entry_of(line).position for line in self._latest(row.name))
+        except DamagedRecord:
+            return None
+
+    def _history_before(self, run: str, generation: int, last: int) -> Iterator[Entry]:
+        """The lines of a generation of a run's history from one on backwards, a page at a time."""
+        while page := self.rows.entries_until(run, generation, last=last, limit=_BACK):
+            yield from (read_entry(line.body) for line in page)
+            last = page[-1].seq - 1
 
     def _required(self, run: str) -> StoredRun:
         row = self.rows.run(run)

@@ -112,6 +112,61 @@
     }
   });
 
+  // A form with lists and several shapes is drawn by the server, with everything that was filled in.
+  function redraw(element) {
+    const form = element.form, values = new FormData(form);
+    if (element.matches("button")) values.set(element.name, element.value);
+    const sent = new URLSearchParams([...values].filter(([, value]) => typeof value === "string"));
+    htmx.ajax("POST", form.action.replace("/call/", "/form/"), {
+      target: "#fields", values: Object.fromEntries(sent), swap: "innerHTML",
+    });
+  }
+  document.addEventListener("click", (event) => {
+    const button = event.target instanceof Element && event.target.closest("button[data-form]");
+    if (button) { event.preventDefault(); event.stopPropagation(); redraw(button); return; }
+    const copying = event.target instanceof Element && event.target.closest("button[data-copy]");
+    if (copying) copy(copying);
+    const again = event.target instanceof Element && event.target.closest("button[data-replay]");
+    if (again) replay(again);
+  }, true);
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("select[data-form]")) redraw(event.target);
+    if (event.target.matches("input[data-file]")) read(event.target);
+  });
+
+  // The content of a file goes into the field above it, as text or as base64.
+  function read(chooser) {
+    const into = document.getElementById(chooser.dataset.into), reader = new FileReader();
+    reader.addEventListener("load", () => { into.value = reader.result.replace(/^data:[^,]*,/, ""); });
+    if (!chooser.files.length) return;
+    if (chooser.dataset.file === "text") reader.readAsText(chooser.files[0]);
+    else reader.readAsDataURL(chooser.files[0]);
+  }
+
+  // A replay shows the recorded steps of a job one after the other. Nothing is called.
+  async function replay(button) {
+    const steps = [...document.querySelectorAll(".timeline > li")];
+    const pause = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 900;
+    for (const step of steps) { step.hidden = true; step.querySelector("details").open = false; }
+    for (const [number, step] of steps.entries()) {
+      if (!button.isConnected) return;
+      step.hidden = false;
+      step.querySelector("details").open = true;
+      step.scrollIntoView({ block: "nearest" });
+      if (number + 1 < steps.length) await new Promise((done) => { setTimeout(done, pause); });
+    }
+  }
+
+  async function copy(button) {
+    const said = document.getElementById("said");
+    try {
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+      said.textContent = "Copied.";
+    } catch (error) {
+      said.textContent = `Not copied: ${why(error)}`;
+    }
+  }
+
   // On a phone the parts are wider than the screen, and a result is below its form.
   const current = document.querySelector("nav [aria-current]");
   if (current) current.scrollIntoView({ block: "nearest", inline: "center" });

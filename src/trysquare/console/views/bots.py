@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from trysquare.bots.projects import LiveBot
     from trysquare.console.app import Visit
 
-SHOWN = 100
+SHOWN = 50
 """Runs of one bot on the first page, those that changed last first."""
 TONES = {
     "claimed": "good", "confirmed": "good", "proven": "good", "auto": "good", "combined": "good",
     "not approved": "warn", "reopened": "warn", "complete": "good",
 }  # fmt: skip
+
+_MARKDOWN = (".md", ".markdown")
 
 # `boards` is imported where a bot is served: the bots' own modules load for about a second.
 
@@ -45,14 +47,31 @@ async def show_run(visit: Visit) -> Response:
 
 
 async def show_document(visit: Visit) -> Response:
-    """One document of a run, as text."""
+    """One document of a run: a page in Markdown as safe elements, anything else as text."""
     bot, run = _named(visit)
     from trysquare.console.boards import read_document
 
     path = visit.request.query_params.get("path", "")
     text = await run_in_thread(lambda: read_document(bot, run, path))
+    blocks = None
+    if path.lower().endswith(_MARKDOWN):
+        from trysquare.console.markdown import parse_markdown
+
+        blocks = await run_in_thread(lambda: parse_markdown(text))
     template = "_document.html" if visit.is_part else "document.html"
-    return visit.page(template, part="bots", bot=bot.name, run=run, path=path, text=text)
+    as_text = visit.request.query_params.get("as") == "text"
+    return visit.page(
+        template, part="bots", bot=bot.name, run=run, path=path, text=text, blocks=blocks, as_text=as_text
+    )
+
+
+async def show_maps(visit: Visit) -> Response:
+    """The story maps of a run, which its page loads after itself."""
+    bot, run = _named(visit)
+    from trysquare.console.maps import story_maps
+
+    maps = await run_in_thread(lambda: story_maps(bot, run))
+    return visit.page("_maps.html" if visit.is_part else "maps.html", part="bots", bot=bot.name, run=run, maps=maps)
 
 
 async def show_difference(visit: Visit) -> Response:
@@ -89,5 +108,6 @@ VIEWS = (
     ("GET", "/bots", show),
     ("GET", "/bots/{bot}/{run}", show_run),
     ("GET", "/bots/{bot}/{run}/document", show_document),
+    ("GET", "/bots/{bot}/{run}/maps", show_maps),
     ("GET", "/bots/{bot}/{run}/difference", show_difference),
 )

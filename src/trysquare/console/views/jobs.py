@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from starlette.responses import RedirectResponse, Response
 
+from trysquare.console.failures import require_local
+from trysquare.console.resuming import RESUMABLE
 from trysquare.core.json import JsonObject, as_object
 from trysquare.jobs import FINAL, StepRecord
 
@@ -24,8 +26,11 @@ class Turn:
 
     step: StepRecord
     kind: str
+    title: str
     text: str
     calls: tuple[JsonObject, ...]
+    arguments: JsonObject | None
+    """Of a call."""
     usage: JsonObject
     start: float
     width: float
@@ -43,9 +48,12 @@ async def show_job(visit: Visit) -> Response:
     async with visit.console.workspace.jobs() as jobs:
         job = await jobs.status(visit.request.path_params["job"])
         steps = await jobs.steps(job.job)
-    template = "_job.html" if visit.is_part else "job.html"
-    is_over = job.state in FINAL
-    return visit.page(template, part="jobs", job=job, turns=timeline(steps), tones=TONES, is_over=is_over)
+    turns, resumed = timeline(steps), visit.console.resumed
+    return visit.page(
+        "_job.html" if visit.is_part else "job.html", part="jobs", job=job, turns=turns, total=spent(turns),
+        tones=TONES, is_over=job.state in FINAL, may_resume=job.state in RESUMABLE,
+        is_starting=resumed.is_starting(job.job), said_last=resumed.said(job.job),
+    )  # fmt: skip
 
 
 async def cancel(visit: Visit) -> Response:
@@ -56,26 +64,69 @@ async def cancel(visit: Visit) -> Response:
     return RedirectResponse(f"/jobs/{job.job}", 303)
 
 
+async def resume(visit: Visit) -> Response:
+    """Go on with a job that has stopped, in a process of its own."""
+    require_local(visit.session)
+    async with visit.console.workspace.jobs() as jobs:
+        job = await jobs.status(visit.request.path_params["job"])
+    await visit.console.resumed.start(job)
+    return RedirectResponse(f"/jobs/{job.job}", 303)
+
+
+def spent(turns: Sequence[Turn]) -> JsonObject:
+    """What all turns of the model cost together, by kind; what none of them names is not listed."""
+    total: dict[str, float] = {}
+    for turn in turns:
+        for name, value in turn.usage.items():
+            if isinstance(value, int | float) and value:
+                total[name] = total.get(name, 0) + value
+    return {name: round(value, 4) for name, value in total.items()}
+
+
 def timeline(steps: Sequence[StepRecord]) -> list[Turn]:
-    """The steps with their places in time."""
+    """The steps with their places in time. The arguments of a call are with the turn of the model that made it."""
     first = min((step.started for step in steps), default=0.0)
     whole = (max((step.ended for step in steps), default=1.0) - first) or 1.0
-    return [_turn(step, first, whole) for step in steps]
+    turns: list[Turn] = []
+    asked: Sequence[JsonObject] = ()
+    for step in steps:
+        turn = _turn(step, first, whole, asked)
+        asked = turn.calls or asked
+        turns.append(turn)
+    return turns
 
 
-def _turn(step: StepRecord, first: float, whole: float) -> Turn:
+def _turn(step: StepRecord, first: float, whole: float, asked: Sequence[JsonObject]) -> Turn:
     inner = as_object(step.value.get("value", step.value.get("answer", step.value)))
-    calls = cast(list[Any], inner.get("calls") or [])
+    calls = tuple(as_object(each) for each in cast(list[Any], inner.get("calls") or []))
     text = next((str(inner[name]) for name in ("text", "sent_unknown", "message") if inner.get(name)), "")
+    kind, _, place = step.name.partition(" ")
+    number, _, name = place.partition(" ")
     return Turn(
         step=step,
-        kind=step.name.partition(" ")[0],
+        kind="model" if "usage" in inner else kind,
+        title=name or step.name,
         text=text,
-        calls=tuple(as_object(each) for each in calls),
+        calls=calls,
+        arguments=_arguments(number, name, asked) if kind == "call" else None,
         usage=as_object(inner.get("usage")),
         start=round(100 * (step.started - first) / whole, 2),
         width=max(0.6, round(100 * (step.ended - step.started) / whole, 2)),
     )
 
 
-VIEWS = (("GET", "/jobs", show), ("GET", "/jobs/{job}", show_job), ("POST", "/jobs/{job}/cancel", cancel))
+def _arguments(number: str, name: str, asked: Sequence[JsonObject]) -> JsonObject | None:
+    """The arguments of the call at a place such as `3.1`, where the turn before it named this tool there."""
+    _, _, place = number.partition(".")
+    at = int(place) - 1 if place.isdecimal() else 0
+    if 0 <= at < len(asked) and asked[at].get("name") == name:
+        return as_object(asked[at].get("arguments"))
+    return next((as_object(each.get("arguments")) for each in asked if each.get("name") == name), None)
+
+
+VIEWS = (
+    ("GET", "/jobs", show),
+    ("GET", "/jobs/{job}", show_job),
+    ("POST", "/jobs/{job}/cancel", cancel),
+    ("POST", "/jobs/{job}/resume", resume),
+)

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from trysquare.core.errors import InvalidArguments, NotFound, ToolError
 from trysquare.core.threads import run_in_thread
-from trysquare.store.call_ledger import CallFilter, CallRecord
+from trysquare.store.call_ledger import CallTiming
 
 if TYPE_CHECKING:
     from trysquare.console.app import Visit
@@ -102,8 +102,8 @@ async def act(visit: Visit) -> Response:
 async def _rows(visit: Visit, gateway: GatewayService) -> list[ServerRow]:
     now, status = time.time(), gateway.pool.status()
     ledger = visit.console.workspace.ledger
-    calls = await run_in_thread(lambda: ledger.find_all(CallFilter(since=now - HOUR), limit=_MOST_CALLS))
-    by_server: dict[str, list[CallRecord]] = {}
+    calls = await run_in_thread(lambda: ledger.timings(since=now - HOUR, limit=_MOST_CALLS))
+    by_server: dict[str, list[CallTiming]] = {}
     for call in calls:
         by_server.setdefault(call.server, []).append(call)
     return await run_in_thread(
@@ -115,7 +115,7 @@ async def _rows(visit: Visit, gateway: GatewayService) -> list[ServerRow]:
 
 
 def _row(
-    gateway: GatewayService, entry: ServerEntry, status: ServerStatus | None, calls: Sequence[CallRecord], now: float
+    gateway: GatewayService, entry: ServerEntry, status: ServerStatus | None, calls: Sequence[CallTiming], now: float
 ) -> ServerRow:
     from trysquare.gateway import ServerConfig
 
@@ -137,14 +137,14 @@ def _row(
     )
 
 
-def is_bad(call: CallRecord) -> bool:
+def is_bad(call: CallTiming) -> bool:
     """Whether a call failed, or nobody knows."""
     return bool(call.is_error) or call.state in ("not_sent", "sent_unknown")
 
 
-def sparkline(calls: Sequence[CallRecord], now: float) -> tuple[Point, ...]:
+def sparkline(calls: Sequence[CallTiming], now: float) -> tuple[Point, ...]:
     """The slowest call of each two minutes of the last hour, in the width of 120 and the height of 24."""
-    slots: dict[int, list[CallRecord]] = {}
+    slots: dict[int, list[CallTiming]] = {}
     for call in calls:
         slots.setdefault(_SLOTS - 1 - int((now - call.started) / HOUR * _SLOTS), []).append(call)
     slowest = {slot: max((call.ended or now) - call.started for call in found) for slot, found in slots.items()}

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from trysquare.catalog.descriptions import compact_description
 from trysquare.catalog.lint.base import Finding
-from trysquare.console.forms import form_fields, read_form
+from trysquare.console.forms import edited, form_fields, read_form
 from trysquare.core.call import get_resource, get_tool, guard_crash
 from trysquare.core.context import CallContext
 from trysquare.core.errors import InvalidArguments, NotFound
@@ -67,9 +67,19 @@ async def call(visit: Visit) -> Response:
     name = visit.request.path_params["name"]
     tool = get_tool(visit.console.workspace.toolset, name, visit.session.principal)
     raw = visit.field("json").strip()
-    arguments = _object(raw) if raw else read_form(form_fields(tool.input_schema), dict(visit.form))
+    given = dict(visit.form)
+    arguments = _object(raw) if raw else read_form(form_fields(tool.input_schema, given=given), given)
     trial = await visit.console.trials.start(tool.name, arguments, visit.session)
     return visit.page("_trial.html" if visit.is_part else "trial.html", part="tools", trial=trial, tool=tool)
+
+
+async def edit_form(visit: Visit) -> Response:
+    """The form as it was filled, with a row more or less, or with the fields of another shape."""
+    tool = get_tool(visit.console.workspace.toolset, visit.request.path_params["name"], visit.session.principal)
+    given = dict(visit.form)
+    fields = form_fields(tool.input_schema, given=given)
+    given = edited(fields, given, add=visit.field("add"), remove=visit.field("remove"))
+    return visit.page("_form.html", part="tools", fields=form_fields(tool.input_schema, given=given))
 
 
 async def show_trial(visit: Visit) -> Response:
@@ -164,6 +174,7 @@ VIEWS = (
     ("GET", "/tools", show),
     ("GET", "/tools/{name:path}", show_tool),
     ("POST", "/call/{name:path}", call),
+    ("POST", "/form/{name:path}", edit_form),
     ("GET", "/trials/{trial}", show_trial),
     ("POST", "/trials/{trial}/cancel", cancel),
     ("GET", "/prompts/{name:path}", show_prompt),

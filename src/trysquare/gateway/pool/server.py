@@ -153,6 +153,7 @@ class ManagedServer:
             connections=len(usable),
             under_way=self._under_way,
             version=self.version,
+            software="" if (info := self.server_info) is None else f"{info.name} {info.server_version}".strip(),
             failures=self._breaker.failures,
             noise=sum(session.connection.noise for session in usable),
             lost=self._lost,

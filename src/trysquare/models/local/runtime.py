@@ -50,6 +50,11 @@ class LoopbackServer:
         found = self._post("/apply-template", {"messages": list(turns)})
         return self._tokens(str(found["prompt"]), template=True)
 
+    def wait_until_running(self) -> None:
+        """Wait until the loop that evaluates requests runs: it answers `/slots`, and misses an earlier end for ever."""
+        with self._sending:
+            self._send_once("GET", "/slots")
+
     def _tokens(self, text: str, *, template: bool) -> list[int]:
         body = {"content": text, "add_special": template, "parse_special": template}
         return cast(list[int], self._post("/tokenize", body)["tokens"])
@@ -57,22 +62,22 @@ class LoopbackServer:
     def _post(self, path: str, body: JsonObject) -> JsonObject:
         with self._sending:
             try:
-                return self._post_once(path, body)
+                return check_response(self._send_once("POST", path, body))
             except (http.client.HTTPException, ConnectionError):
                 # The server closed an idle connection.
                 self.close()
-                return self._post_once(path, body)
+                return check_response(self._send_once("POST", path, body))
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _post_once(self, path: str, body: JsonObject) -> JsonObject:
+    def _send_once(self, method: str, path: str, body: JsonObject | None = None) -> Any:
         if self._connection is None:
             self._connection = http.client.HTTPConnection(self._address.hostname or "", self._address.port)
-        self._connection.request("POST", path, json.dumps(body), self._headers)
-        return check_response(json.loads(self._connection.getresponse().read()))
+        self._connection.request(method, path, None if body is None else json.dumps(body), self._headers)
+        return json.loads(self._connection.getresponse().read())
 
 
 def check_response(found: Any) -> JsonObject:
@@ -119,6 +124,7 @@ class Runtime:
         key = secrets.token_urlsafe(32)
         self._server: Any = _started(xllamacpp, path, self.context_tokens, threads, key)
         self._loopback = LoopbackServer(str(self._server.listening_address), key, self.vocabulary)
+        self._loopback.wait_until_running()
         self._harmless = [n for n, text in enumerate(self.vocabulary.tokens) if text.isalnum()]
         self.tokenizer = build_tokenizer(self.vocabulary, self._loopback.tokenize)
         self.evaluated = 0
