@@ -61,7 +61,7 @@ async def test_a_page_of_a_server_behind_the_gateway_is_shown_with_its_origin_an
     async with inspector(["sh", str(script)], tmp_path) as host:
         await host.open_app("shop__order", article="lamp")
         await host.view(["getByTestId", "origin"], ["getByText", "Page of the server shop"], ["waitFor"])
-        page = ["frameLocator", "iframe"]
+        page: list[object] = ["frameLocator", "iframe"]
         await host.view(page, ["getByTestId", "outcome"], ["getByText", "1 x lamp"], ["waitFor"])
         await host.view(page, ["getByTestId", "field-count"], ["fill", "4"])
         await host.view(page, ["getByTestId", "run"], ["click"])
