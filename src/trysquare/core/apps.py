@@ -142,9 +142,7 @@ def _own(name: str, settings: Mapping[str, Any], *, border: bool) -> AppPage:
     return AppPage(html, settings=settings, border=border)
 
 
-def framed_page(
-    settings: Mapping[str, Any], *, permissions: Iterable[Permission] = (), **reach: Sequence[str]
-) -> AppPage:
+def framed_page(settings: Mapping[str, Any], *, permissions: Iterable[Permission] = (), **reach: Any) -> AppPage:
     """The page of another server inside one of ours: labelled, with its messages checked. `settings` has both."""
     written = encodable(json.dumps(settings, ensure_ascii=False)).replace("<", "\\u003c")
     script = f"const settings = {written};\n{_part('framed.js')}"
