@@ -54,7 +54,7 @@ CONFINED = {
     "httpx2": ("net/", "gateway/upstream/", "content/"),
     "dbos": ("jobs/dbos.py",),
     "sqlalchemy": ("jobs/",),
-    "psycopg": ("store/workflows_postgres.py",),
+    "psycopg": ("store/postgres.py",),
     "opentelemetry": ("middleware/tracing.py",),
     "xllamacpp": ("models/local/",),
     "llguidance": ("models/local/", "grammar/", "workbench/generation.py", "cli/grammar.py"),
