@@ -151,7 +151,8 @@ def _file_of(module: ModuleType) -> Path | None:
 
 def _file_not_found(file: Path, location: str) -> ConfigurationError:
     near = closest_names(file.name, sorted(path.name for path in file.parent.glob("*.py")))
-    hint = f"Did you mean `{near[0]}`?" if near else f"The path is {file}."
+    place = f"The path is {file}." if location != str(file) else "Name a file that exists."
+    hint = f"Did you mean `{near[0]}`?" if near else place
     return ConfigurationError("file not found.", where=location, hint=hint)
 
 
@@ -176,9 +177,11 @@ def import_failed(error: BaseException, location: str) -> ConfigurationError:
     text = str(error)
     if isinstance(error, SyntaxError) and error.filename:
         places, text = [*places, f"{error.filename}:{error.lineno}"], error.msg
-    is_placed = isinstance(error, DeclarationError) and error.location is not None
-    last = f" ({places[-1]})" if places and not is_placed else ""
-    way = "".join(f"\n  {place}" for place in places[:-1])
+    stated = error.location if isinstance(error, DeclarationError) else None
+    last = f" ({places[-1]})" if places and stated is None else ""
+    # Lines of the file that the message names already, such as the line of a class around the declaration, say nothing.
+    named = stated or (places[-1] if places else "")
+    way = "".join(f"\n  {place}" for place in places[:-1] if place.rpartition(":")[0] != named.rpartition(":")[0])
     by_way_of = f"\nimported by:{way}" if way else ""
     return ConfigurationError(f"import failed: {type(error).__name__}: {text}{last}{by_way_of}", where=location)
 
