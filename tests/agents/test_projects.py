@@ -22,9 +22,9 @@ from trysquare.agents.journal import NullJournal
 from trysquare.agents.run import AgentOutcome
 from trysquare.agents.runner import AgentEnvironment, run_request
 from trysquare.app import agent_environment
+from trysquare.processes.sandbox.backends import available_sandbox
 from trysquare.settings import Settings
 from trysquare.workbench import WorkbenchConfig
-from trysquare.workbench.sandbox.sandbox import available_sandbox
 
 PROJECTS = Path(__file__).parent / "projects"
 DIALOGUES: dict[str, list[Any]] = json.loads((PROJECTS / "dialogues.json").read_text(encoding="utf-8"))

@@ -146,7 +146,7 @@ def test_a_shortened_list_has_the_defects_of_the_whole(
     policies: list[Policy], shut: set[int], jumps: dict[Jump, JumpPolicy]
 ) -> None:
     plan, _ = long_list(9, None)
-    positions = list(plan.order())
+    positions = list(plan.order)
     plan = replace(plan, policies=dict(zip(positions, policies, strict=True)), jumps=jumps)
     closed = frozenset(positions[number] for number in shut)
     found = {(each.kind, each.position) for each in check_workflow(plan, shut=closed).defects}

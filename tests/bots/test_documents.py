@@ -16,9 +16,8 @@ from tests.bots.incident_bot import CONTENT, INCIDENT, PAGE, SCHEMA, write_incid
 from tests.bots.served_bots import BotClient, served
 from tests.support import size
 from trysquare import ConfigurationError
-from trysquare.bots import load_bot
-from trysquare.bots.documents.base import DocumentType
-from trysquare.bots.documents.formats import DocumentError, dump, parse, read_markdown
+from trysquare.bots import DocumentError, DocumentType, load_bot
+from trysquare.bots.documents.formats import dump, parse, read_markdown
 from trysquare.bots.graph import line_numbers
 from trysquare.bots.rendered import synchronize
 from trysquare.bots.rendering.carried import not_carried

@@ -673,7 +673,7 @@ def test_an_action_can_belong_to_some_behaviors_only(tmp_path: Path) -> None:
     tools = [tool.name for tool in definition.tool_names()]
     assert "mini_code_build_knowledge" in tools
     assert "mini_shape_build_knowledge" not in tools
-    assert [str(each) for each in definition.plan().order()] == [
+    assert [str(each) for each in definition.plan().order] == [
         "shape.initialize_project",
         "shape.gather_context",
         "code.initialize_project",

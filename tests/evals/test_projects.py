@@ -15,8 +15,8 @@ from evals.projects import PROJECTS, Built, build, project_tables
 from tests.agents.scripted import GIVE_UP, ScriptedModel
 from tests.support import missing_component
 from trysquare.models import Model
+from trysquare.processes.sandbox.backends import available_sandbox
 from trysquare.workbench import WorkbenchConfig
-from trysquare.workbench.sandbox.sandbox import available_sandbox
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ import pytest
 from tests.support import size
 from tests.workbench.workplace import Workplace, make_repository, need_sandbox, workplace
 from trysquare.processes.reaper import processes
-from trysquare.workbench.sandbox import sandbox
+from trysquare.workbench import sandbox
 
 SECRET = "hunter2-is-the-password"
 

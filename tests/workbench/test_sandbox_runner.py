@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trysquare.workbench.sandbox.runner import BoundedOutput
+from trysquare.processes.sandbox.runner import BoundedOutput
 
 PIECES = st.lists(st.binary(max_size=30), max_size=30)
 

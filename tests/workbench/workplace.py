@@ -16,10 +16,10 @@ import pytest
 from tests.support import missing_component
 from trysquare import CallContext, Principal, Toolset, call_tool
 from trysquare.core.context import SilentCaller
+from trysquare.processes.sandbox.backends import available_sandbox
+from trysquare.processes.sandbox.landlock_exec import missing as missing_landlock
 from trysquare.testing import ScriptedCaller, approve
 from trysquare.workbench import WorkbenchConfig, open_workbench
-from trysquare.workbench.sandbox.landlock_exec import missing as missing_landlock
-from trysquare.workbench.sandbox.sandbox import available_sandbox
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

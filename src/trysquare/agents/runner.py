@@ -40,7 +40,7 @@ from trysquare.models.registry import FORMS
 from trysquare.settings import Settings
 from trysquare.workbench import WorkbenchConfig
 from trysquare.workbench.git import repository_paths
-from trysquare.workbench.sandbox.job import matching_paths
+from trysquare.workbench.sandbox import matching_paths
 
 SKIPPED = frozenset(
     {".trysquare", ".venv", "venv", "node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache",

@@ -369,9 +369,9 @@ def _unknown_nodes(call: ActionInput) -> tuple[str, ...]:
         configs = call.behavior.content.knowledge
         missing = [each.unknown for each in _chosen(folder, configs, call.scope)]
     if configs and not any(each.type.targets for each in configs):
-        return ("No document of this behavior has epics, stories or increments; the scope was ignored.",)
+        return ("No document of this behavior has named parts to scope by; the scope was ignored.",)
     everywhere = [name for name in (missing[0] if missing else ()) if all(name in each for each in missing)]
-    return tuple(f"The story graph has no {name}." for name in everywhere)
+    return tuple(f"No document has the {name}." for name in everywhere)
 
 
 def correct_bot(call: ActionInput) -> ActionOutput:

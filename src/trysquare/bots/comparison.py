@@ -71,7 +71,7 @@ def _actions(bot: LiveBot, before: Side, after: Side) -> list[dict[str, Any]]:
         return []
     return [
         {"action": str(each), "before": _status_of(first, each), "after": _status_of(second, each)}
-        for each in plan.order()
+        for each in plan.order
         if _status_of(first, each) != _status_of(second, each)
     ]
 

@@ -40,7 +40,8 @@ class Gates:
 
     def is_defined(self, position: Position) -> bool:
         """Whether the definition itself demands proof."""
-        return self.definition.gates[position].proof and position not in self.waived
+        proofs = self.definition.proofs
+        return bool(proofs) and position in proofs and position not in self.waived
 
     def policy(self, position: Position) -> Policy:
         """When the action is complete. What needs proof or clean rules never closes itself."""

@@ -45,7 +45,7 @@ def report_run(bot: LiveBot, run: RunSummary) -> dict[str, Any]:
     state = run.state
     plan = bot.plan.of(state)
     opened = set(open_actions(plan, state, Gates.of(bot.definition, state).is_defined))
-    done = sum(1 for each in plan.order() if plan.policy(each) != "skip" and each not in opened)
+    done = sum(1 for each in plan.order if plan.policy(each) != "skip" and each not in opened)
     return {
         "run": run.name,
         "version": state.version,

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,8 +37,12 @@ def run_worker(
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
     descriptors: Sequence[int] = (),
+    grace: float = 0.0,
 ) -> WorkerResult:
-    """Run a program to its end; blocks. Raises `OSError`, or `TimeoutError` after killing its group."""
+    """Run a program to its end; blocks. Raises `OSError`, or `TimeoutError` after killing its group.
+
+    With `grace`, the program is asked to end what it started, for so many seconds, before it is killed.
+    """
     # Files instead of pipes: endless output does not fill the memory, and an orphaned child does not block the end.
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         stdin.write(given)
@@ -57,6 +62,10 @@ def run_worker(
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"{command[0]} took longer than {seconds:g} seconds") from None
         finally:
+            if process.returncode is None and grace:
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=grace)
             if process.returncode is None:
                 # It leads its own group and has not been waited for, so the number is still its own.
                 os.killpg(process.pid, signal.SIGKILL)

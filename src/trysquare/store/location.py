@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
+from trysquare.processes.sandbox.job import secret_paths
 
 FOLDER = ".trysquare"
 FILE = "state.db"
@@ -26,6 +27,14 @@ def user_state(env: Mapping[str, str] = os.environ) -> Path:
     # XDG: a relative path is ignored.
     root = Path(base) if base.startswith("/") else Path(env.get("HOME") or Path.home()) / ".local" / "state"
     return root / "trysquare" / FILE
+
+
+def hidden_paths(root: Path, project: Path | None, env: Mapping[str, str] = os.environ) -> list[Path]:
+    """Existing paths that no sandboxed job sees: secrets of the user and the system, and Trysquare's own state."""
+    paths = [*secret_paths(env), user_state(env).parent, root / FOLDER]
+    if project is not None:
+        paths.append(project.resolve() / FOLDER)
+    return [path for path in dict.fromkeys(paths) if path.exists() and not path.is_symlink()]
 
 
 def prepare_folder(folder: Path) -> None:

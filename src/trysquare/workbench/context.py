@@ -13,9 +13,9 @@ from pydantic import Field
 from trysquare.core.metadata import MetadataOptions
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool, tool
+from trysquare.processes.sandbox.job import Outcome, SandboxJob
 from trysquare.workbench.grep import Grep
-from trysquare.workbench.sandbox.job import Outcome, SandboxJob
-from trysquare.workbench.sandbox.sandbox import Sandbox
+from trysquare.workbench.sandbox import Sandbox
 from trysquare.workbench.undo import UndoLog
 from trysquare.workbench.workspace import WorkbenchConfig, Workspace, changed_between, display_path, snapshot
 

@@ -10,8 +10,8 @@ from contextlib import closing
 from pathlib import Path
 
 from trysquare.core.errors import ErrorCode, InvalidArguments, ToolError
+from trysquare.processes.sandbox.job import Outcome, SandboxJob
 from trysquare.workbench.context import WorkspaceContext
-from trysquare.workbench.sandbox.job import Outcome, SandboxJob
 from trysquare.workbench.workspace import Workspace, walk
 
 

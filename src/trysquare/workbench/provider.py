@@ -14,11 +14,12 @@ from trysquare.core.prefix import final_name, prefix_name
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
 from trysquare.core.toolset import CombinedToolset, StaticToolset, Toolset
+from trysquare.processes.sandbox.backends import available_sandbox, sandbox_unavailable
 from trysquare.processes.supervisor import ProcessSupervisor, supervise
 from trysquare.workbench.context import WorkspaceContext
 from trysquare.workbench.git import git_folders, repository_paths
 from trysquare.workbench.grep import Grep
-from trysquare.workbench.sandbox.sandbox import Sandbox, available_sandbox, sandbox_unavailable
+from trysquare.workbench.sandbox import Sandbox
 from trysquare.workbench.tools.bash import bash_tool
 from trysquare.workbench.tools.code_edit import code_edit_tool
 from trysquare.workbench.tools.file import file_tool

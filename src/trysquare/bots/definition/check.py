@@ -152,7 +152,7 @@ def check_workflow(
     check = WorkflowCheck(states=0)
     known = dict[object, bool]()
     for behavior in plan.behaviors:
-        positions = list(replace(plan, behaviors=(behavior,)).order())
+        positions = list(replace(plan, behaviors=(behavior,)).order)
         gates = tuple((plan.policy(each), each in proof, each in shut) for each in positions)
         if not known.get(gates):
             found = _check_behavior(replace(plan, behaviors=(behavior,)), proof, shut)
@@ -171,7 +171,7 @@ def _check_behavior(plan: Plan, proof: frozenset[Position], shut: frozenset[Posi
     Of more than three neighbours with the same gate, the first two and the last stand for all: whatever leads past one
     of those between leads past the second as well. And where no jump is denied, what was completed decides nothing.
     """
-    positions = list(plan.order())
+    positions = list(plan.order)
     plan = replace(plan, actions=tuple(each.action for each in positions), absent=frozenset())
     if len(positions) <= EXACT:
         return _check(plan, proof, shut)
@@ -255,7 +255,7 @@ def _openings(plan: Plan, state: RunState) -> Iterator[_Move]:
     for behavior in plan.behaviors:
         if behavior != state.current.behavior:
             yield _Move(f"select {behavior}", machine.select_behavior(plan, state, behavior))
-    for position in plan.order():
+    for position in plan.order:
         policy = plan.jump_policy(machine.jump_of(state, position))
         if policy != "deny":
             asked = ", which a human confirms" if policy == "confirm" else ""
@@ -305,7 +305,7 @@ def _defects(plan: Plan, explored: _Explored) -> Iterator[Defect]:
     # Shown by the longest trace, which ends without the action.
     farthest = max(explored.came, key=lambda key: len(key.completed))
     # Where the exploration was cut short, the rest may reach it.
-    for position in (each for each in plan.order() if each not in reached and explored.complete):
+    for position in (each for each in plan.order if each not in reached and explored.complete):
         yield Defect(
             kind="unreachable",
             position=position,

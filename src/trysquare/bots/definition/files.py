@@ -252,7 +252,7 @@ class KnowledgeFile(Closed):
     path: Inside = "."
     """The directory in the project."""
     type: Words | None = None
-    """`json`, `yaml`, `markdown` or `story_graph`; by default by the ending."""
+    """`json`, `yaml`, `markdown`, `story_graph`, or a type of your own; by default by the ending."""
     template: Inside | None = None
     """The file that the agent starts from."""
     schema_: Annotated[Inside | None, Field(alias="schema")] = None
@@ -381,10 +381,10 @@ class SchemaEntry(ScannerEntry):
 
 class PythonEntry(ScannerEntry):
     kind: Literal["python"]
-    """A Python function, in a process of its own."""
-    callable: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
-    """`package.module:name`; it gets a value and the options, and returns or yields messages or pairs of line and
-    message.
+    """A Python function, in the sandbox."""
+    callable: Annotated[str, Field(pattern=r"^([A-Za-z_][\w.]*|scanners/[\w./-]+\.py):[A-Za-z_]\w*$")]
+    """`scanners/FILE.py:name` of the bot's directory, or `package.module:name`; it gets a value and the options, and
+    returns or yields messages or pairs of line and message.
     """
     options: dict[str, Any] = {}
     """Named arguments of the function."""
@@ -392,10 +392,10 @@ class PythonEntry(ScannerEntry):
 
 class CommandEntry(ScannerEntry):
     kind: Literal["command"]
-    """A program."""
+    """A program, in the sandbox."""
     argv: Annotated[list[str], Field(min_length=1)]
-    """Its command line; `{files}` stands for the files. It prints `FILE:LINE: MESSAGE`, or JSON objects with
-    `file`, `line` and `message`.
+    """Its command line; `{files}` stands for the files, and `{bot}/scanners/FILE` for a file of the bot's directory.
+    It prints `FILE:LINE: MESSAGE`, or JSON objects with `file`, `line` and `message`.
     """
     applies_to: AppliesTo = Target(kind="file")
     """Always `file`."""

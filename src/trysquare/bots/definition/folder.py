@@ -15,7 +15,9 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from trysquare.bots.definition.findings import DefinitionError, Finding, finding_of
+from trysquare.bots.documents.base import DocumentType
 from trysquare.bots.documents.formats import RepeatedKeyError, without_repeats
+from trysquare.bots.documents.story import StoryGraph
 from trysquare.core.errors import ConfigurationError, NotFound, ToolError
 from trysquare.files.root import DirectoryRoot
 
@@ -118,6 +120,8 @@ class BotFolder:
     errors: list[ConfigurationError] = field(default_factory=list[ConfigurationError])
     used: set[str] = field(default_factory=set[str])
     """Files that something refers to."""
+    types: dict[str, type[DocumentType]] = field(default_factory=lambda: {"story_graph": StoryGraph})
+    """The types of documents with a name, as far as they were used."""
 
     def error(
         self, path: str, message: str, *, hint: str, key: str | None = None, code: str = "invalid"
@@ -125,6 +129,14 @@ class BotFolder:
         """An error of a file, at the line of a key or a value where that is unambiguous."""
         line = "" if key is None or path not in self.files else _line_of(self.text(path), key)
         return DefinitionError(message, code=code, where=f"{self.location(path)}{line}", hint=hint)
+
+    def error_at(self, path: str, line: int, message: str, *, hint: str, code: str = "invalid") -> ConfigurationError:
+        """An error of a file at a line."""
+        return DefinitionError(message, code=code, where=f"{self.location(path)}:{line}", hint=hint)
+
+    def targets(self) -> tuple[str, ...]:
+        """What `applies_to` can name of the types known so far."""
+        return tuple(dict.fromkeys(each for kind in self.types.values() for each in kind.targets))
 
     def report(self, error: ConfigurationError) -> None:
         """Keep an error and go on, so that one reading finds all mistakes."""
@@ -275,7 +287,7 @@ def _paths(directory: DirectoryRoot) -> Iterator[str]:
             yield directory.stat(path).path
     for tree in TREES:
         with contextlib.suppress(NotFound):
-            yield from (entry.path for entry in directory.walk(tree))
+            yield from (entry.path for entry in directory.walk(tree) if "/__pycache__/" not in entry.path)
 
 
 def parse_json(text: str, *, where: str) -> Any:

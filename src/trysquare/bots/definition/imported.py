@@ -100,7 +100,7 @@ def with_checked(
             reason = f"checked in {step.file}:{step.item.line}"
             closed = machine.close(plan, opened.state, at=at, by=by, reason=reason)
             state, added = closed.state, [*added, *opened.added, *closed.added]
-    left = [each for each in plan.order() if not state.is_completed(each)]
+    left = [each for each in plan.order if not state.is_completed(each)]
     pointers = dict(state.pointers)
     for each in left:
         if state.is_completed(Position(behavior=each.behavior, action=pointers.get(each.behavior, each.action))):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from shutil import which
 
 from trysquare.bots.definition import files as schema
 from trysquare.bots.definition import model
@@ -27,10 +26,9 @@ from trysquare.bots.definition.folder import (
 )
 from trysquare.bots.definition.gates import changed_gate, load_gates, start_gate
 from trysquare.bots.definition.presets import load_presets
-from trysquare.bots.definition.types import STORY_GRAPH, document_type, page_template, resolve_types
-from trysquare.bots.documents.story import StoryGraph
+from trysquare.bots.definition.programs import load_program
+from trysquare.bots.definition.types import document_type, input_type, page_template, resolve_types
 from trysquare.bots.scanners import base as scanners
-from trysquare.bots.scanners.kinds import callable_problem
 from trysquare.core.errors import ConfigurationError
 
 
@@ -61,7 +59,7 @@ def _load_rule(folder: BotFolder, path: str, name: str) -> scanners.Rule:
 
 
 def _check_target(folder: BotFolder, path: str, kind: str) -> None:
-    known = (scanners.FILE, *StoryGraph.targets)
+    known = (scanners.FILE, *folder.targets())
     if kind not in (*known, scanners.PATH):
         hint = f"{nearest(kind, known)} A JSONPath such as `$.items[*].name` selects in any document."
         raise folder.error(
@@ -88,25 +86,8 @@ def _scanner(
             )
         case schema.SchemaEntry():
             return scanners.SchemaScanner(schema=entry.schema_, target=target, message=message)
-        case schema.CommandEntry(argv=argv):
-            # A path such as `scripts/check.sh` is relative to the project, which is not known here.
-            if ("/" not in argv[0] or argv[0].startswith("/")) and which(argv[0]) is None:
-                hint = "Install it, or remove the scanner of the rule."
-                raise folder.error(
-                    path, f"Program `{argv[0]}` of this rule not found.", hint=hint, key=argv[0], code="missing_file"
-                )
-            return scanners.CommandScanner(argv=tuple(argv), target=target, message=message, files=files)
-        case schema.PythonEntry(callable=dotted, options=options):
-            if (problem := callable_problem(dotted)) is not None:
-                hint = "Correct the name, or install its package."
-                raise folder.error(
-                    path,
-                    f"The scanner `{dotted}` is not available: {problem}.",
-                    hint=hint,
-                    key=dotted,
-                    code="missing_file",
-                )
-            return scanners.PythonScanner(callable=dotted, target=target, message=message, options=options, files=files)
+        case schema.CommandEntry() | schema.PythonEntry():
+            return load_program(folder, path, entry, target, message)
 
 
 _PARTS = ("guardrails", "content", "rules")
@@ -277,7 +258,7 @@ def _render(folder: BotFolder, at: Named) -> model.RenderConfig:
         template_text=text,
         builder=file.builder,
         each=file.each,
-        type=document_type(folder, at.path, file.type or _built_by(file.builder), source),
+        type=input_type(folder, at.path, file.type, file.builder, source),
         provided=file.provided,
         synchronize=file.synchronize,
     )
@@ -288,11 +269,6 @@ def _carried(render: model.RenderConfig) -> model.SynchronizeConfig:
     return model.SynchronizeConfig(
         name=render.name, file=render.file, render=render.name, input=render.output, output=render.input
     )
-
-
-def _built_by(builder: str | None) -> str | None:
-    """The type of an input that nothing declares, by the builder that reads it."""
-    return STORY_GRAPH if builder in StoryGraph.builders else None
 
 
 def _distinct(folder: BotFolder, renders: tuple[model.RenderConfig, ...]) -> tuple[model.RenderConfig, ...]:

@@ -229,6 +229,12 @@ class BotDefinition:
     """Digests of all files by path."""
     run: str | None = None
     """The run whose files the paths name; None for the main run."""
+    proofs: frozenset[Position] = field(init=False, compare=False, repr=False)
+    """The gates that demand proof: most often few or none of many actions."""
+
+    def __post_init__(self) -> None:
+        found = frozenset(position for position, gate in self.gates.items() if gate.proof)
+        object.__setattr__(self, "proofs", found)
 
     @property
     def digest(self) -> str:
@@ -287,7 +293,7 @@ class BotDefinition:
 
 def strength_of(definition: BotDefinition) -> Strength:
     plan = definition.plan()
-    order = [each for each in plan.order() if plan.policy(each) != "skip"]
+    order = [each for each in plan.order if plan.policy(each) != "skip"]
     demands = {str(each): frozenset(_demands(definition, each)) for each in order}
     return Strength(
         digest=definition.digest,

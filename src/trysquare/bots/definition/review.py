@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
+from typing import TypeVar
 
 from trysquare.bots.definition.findings import Finding
 from trysquare.bots.definition.folder import BotFolder, line_of, nearest
 from trysquare.bots.definition.model import BehaviorDefinition, BotDefinition, KnowledgeConfig, RenderConfig
 from trysquare.bots.documents.base import DocumentType
+from trysquare.bots.documents.formats import DocumentError
 from trysquare.bots.documents.names import unknown_names
 from trysquare.bots.documents.paths import unknown_name
 from trysquare.bots.documents.shapes import schema_problems
+from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.rendering.carried import not_carried
 from trysquare.bots.scanners.base import FILE, PATH, CommandScanner, Problem, Rule
 from trysquare.bots.scanners.runner import self_test
+from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
 
 _HTML = (".html", ".htm")
+Known = TypeVar("Known")
 
 
 def review(definition: BotDefinition, folder: BotFolder) -> list[Finding]:
@@ -89,7 +94,7 @@ def _target(rule: Rule, configs: Sequence[KnowledgeConfig], folder: BotFolder) -
 
 def _path(rule: Rule, path: str, kinds: Sequence[DocumentType], folder: BotFolder) -> Iterator[Finding]:
     """A path with a name that none of its documents has."""
-    schemas = [schema for kind in kinds if (schema := kind.value_schema()) is not None]
+    schemas = [schema for kind in kinds if (schema := _known(kind.value_schema)) is not None]
     names = [unknown_name(path, schema) for schema in schemas]
     if not kinds:
         message = "No behavior with this rule builds a document, so it never finds anything."
@@ -117,8 +122,44 @@ def _documents(behavior: BehaviorDefinition, folder: BotFolder) -> Iterator[Find
         if names.setdefault(config.name, config.file) != config.file:
             message = f"The name `{config.name}` is taken by {names[config.name]}."
             yield _finding(folder, "duplicate_name", config.file, message, "Rename one of them.", key="name")
-        if config.type.schema is not None and config.template is not None:
+        if type(config.type) not in (DocumentType, StoryGraph):
+            yield from _own_type(config)
+        elif config.type.schema is not None and config.template is not None:
             yield from _template_of(config, config.type.schema, folder)
+
+
+def _known(schema: Callable[[], Known | None]) -> Known | None:
+    """A schema; None where a type of the bot's own fails, which is reported once."""
+    try:
+        return schema()
+    except ToolError:
+        return None
+
+
+def _own_type(config: KnowledgeConfig) -> Iterator[Finding]:
+    """What goes wrong when a type of the bot's own reads the template of its document."""
+    kind, text = config.type, config.template_text
+    try:
+        kind.value_schema()
+        kind.view_schema()
+        if text is None:
+            return
+        value = kind.parse(text)
+        kind.view(value)
+        kind.lines(text)
+        list(kind.problems(value))
+        for target in kind.targets:
+            list(kind.select(target, value))
+        for builder in kind.builders:
+            kind.build(builder, value)
+    except DocumentError as error:
+        file, message = config.template or config.file, f"The type {kind.name} cannot read its template: {error}."
+        remedy = "Correct the template, or `parse` of the type."
+        yield Finding(code="not_parsed", file=file, line=error.line, message=message, remedy=remedy)
+    except ToolError as error:
+        code: JsonObject = error.fields.get("code", {"file": config.file, "line": 1})
+        remedy = f"Correct the type {kind.name}."
+        yield Finding(code="type_failed", **code, message=error.message, remedy=remedy)
 
 
 _OF_NAMES = ("is a required property", "were unexpected)", "was unexpected)")
@@ -143,7 +184,7 @@ def _template_of(config: KnowledgeConfig, schema: JsonObject, folder: BotFolder)
 
 def _render(render: RenderConfig, folder: BotFolder) -> Iterator[Finding]:
     """Names in a template that its document never has."""
-    schema = render.seen_schema()
+    schema = _known(render.seen_schema)
     if render.template_text is None or render.template is None or schema is None:
         return
     for name in unknown_names(render.template_text, *schema):

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import entry_points
 from pathlib import PurePosixPath
 from typing import Any
 
 from trysquare.bots.definition import model
 from trysquare.bots.definition.findings import DefinitionError
 from trysquare.bots.definition.folder import BotFolder, nearest, parse_json
+from trysquare.bots.definition.programs import digest_of_tree, parsed, use_with_imports
 from trysquare.bots.documents.base import ENDINGS, DocumentType, Format
 from trysquare.bots.documents.formats import DocumentError, parse
+from trysquare.bots.documents.own import TypeSource, read_type
 from trysquare.bots.documents.story import StoryGraph
 from trysquare.bots.graph import problems_of
 from trysquare.bots.rendering.mustache import TemplateError, expand_partials, partials_of, template_problems
 from trysquare.bots.scanners.kinds import checked_schema
-from trysquare.core.errors import ToolError
+from trysquare.core.errors import ConfigurationError, ToolError
 from trysquare.core.json import JsonObject
 
 STORY_GRAPH = "story_graph"
+TYPES = "types"
+ENTRY_POINTS = "trysquare.document_types"
 _FORMATS: Mapping[str, Format] = {"json": "json", "yaml": "yaml", "markdown": "markdown"}
 _PARTIALS = "templates"
 _ENDINGS = ("", ".md", ".mustache", ".html")
@@ -35,33 +40,81 @@ def document_type(
     schema_file: str | None = None,
 ) -> DocumentType:
     """The type of a document: the one that the config names, a story graph by its template, or by the file's ending."""
-    form = _format(folder, where, named, path)
+    own = None if named is None or named in _FORMATS else _named(folder, where, named)
+    form = _format(folder, where, named, path, own)
     # Each is read by itself, so that a mistake in one does not hide those of the other.
-    shape = None if template is None else folder.attempt(lambda: _shape(folder, template, form), None)
+    read = template is not None and (own is None or own.parse is DocumentType.parse)
+    shape = folder.attempt(lambda: _shape(folder, str(template), form), None) if read else None
     schema = None if schema_file is None else folder.attempt(lambda: _schema(folder, schema_file), None)
-    if named == STORY_GRAPH or (named is None and schema is None and form == "json" and _is_graph(shape)):
+    if own is None and named is None and schema is None and form == "json" and _is_graph(shape):
         return StoryGraph(shape=shape)
-    return DocumentType(name=form, format=form, schema=schema, shape=shape)
+    if own is None:
+        return DocumentType(name=form, format=form, schema=schema, shape=shape)
+    return own(name=str(named), format=form, schema=schema, shape=shape)
 
 
-def _format(folder: BotFolder, where: str, named: str | None, path: str) -> Format:
-    if named == STORY_GRAPH:
-        return "json"
-    if named is not None:
-        if named not in _FORMATS:
-            hint = nearest(named, (*_FORMATS, STORY_GRAPH))
-            raise folder.error(where, f"Unknown `type` `{named}`.", hint=hint, key="type", code="unknown_name")
+def _named(folder: BotFolder, where: str, name: str) -> type[DocumentType]:
+    """A type by its name: built in, in `types/` of the bot, or of an installed package."""
+    if name not in folder.types:
+        path = f"{TYPES}/{name}.py"
+        folder.types[name] = _written(folder, path) if path in folder.files else _installed(folder, where, name)
+    return folder.types[name]
+
+
+def _written(folder: BotFolder, path: str) -> type[DocumentType]:
+    """A type of the bot's folder, which is not run for this."""
+    use_with_imports(folder, path)
+    digest = digest_of_tree(folder, TYPES)
+    source = TypeSource(bot=folder.root.resolve(), file=path, name=PurePosixPath(path).stem, digest=digest)
+    try:
+        return read_type(source, parsed(folder, path))
+    except ValueError as error:
+        hint = "Write one `class Name(DocumentType):`, with `format`, `targets` and `builders` as literals."
+        raise folder.error(path, f"{_sentence(error)}.", hint=hint, code="invalid_type") from None
+
+
+def _installed(folder: BotFolder, where: str, name: str) -> type[DocumentType]:
+    """A type that a package brings along as an entry point."""
+    found = next(iter(entry_points(group=ENTRY_POINTS, name=name)), None)
+    if found is None:
+        written = [PurePosixPath(each).stem for each in folder.files if each.startswith(f"{TYPES}/")]
+        hint = f"{nearest(name, (*_FORMATS, STORY_GRAPH, *written))} A type of your own is in {TYPES}/{name}.py."
+        raise folder.error(where, f"Unknown `type` `{name}`.", hint=hint, key="type", code="unknown_name")
+    try:
+        kind: object = found.load()
+    except (ImportError, AttributeError) as error:
+        message = f"The document type `{name}` of `{found.value}` cannot be imported: {error}."
+        raise folder.error(where, message, hint="Repair its package.", key="type", code="invalid_type") from None
+    if not isinstance(kind, type) or not issubclass(kind, DocumentType):
+        message = f"`{found.value}` is not a subclass of DocumentType."
+        raise folder.error(where, message, hint="Repair its package.", key="type", code="invalid_type")
+    return kind
+
+
+def _format(folder: BotFolder, where: str, named: str | None, path: str, own: type[DocumentType] | None) -> Format:
+    if named is not None and named in _FORMATS:
         return _FORMATS[named]
     ending = PurePosixPath(path).suffix
+    if own is not None:
+        default: Format = vars(own).get("format", DocumentType.format)
+        return default if "format" in vars(own) else ENDINGS.get(ending, default)
     if ending not in ENDINGS:
-        raise folder.error(
-            where,
-            f"The format of `{path}` is unknown.",
-            key="output",
-            code="unknown_format",
-            hint=f"End it in {', '.join(ENDINGS)}, or set `type` to {', '.join(_FORMATS)}.",
-        )
+        raise _unknown_format(folder, where, path, "output")
     return ENDINGS[ending]
+
+
+def _unknown_format(folder: BotFolder, where: str, path: str, key: str) -> ConfigurationError:
+    hint = f"End it in {', '.join(ENDINGS)}, or set `type` to {', '.join(_FORMATS)}, or to a type of your own."
+    message = f"The format of `{path}` is unknown."
+    return folder.error(where, message, key=key, code="unknown_format", hint=hint)
+
+
+def input_type(folder: BotFolder, where: str, named: str | None, builder: str | None, path: str) -> DocumentType:
+    """The type of a page's document, as far as the page tells; `resolve_types` knows the behavior that builds it."""
+    named = named or (STORY_GRAPH if builder in StoryGraph.builders else None)
+    if named is None and PurePosixPath(path).suffix not in ENDINGS:
+        return DocumentType(name="")
+    return document_type(folder, where, named, path)
 
 
 def _shape(folder: BotFolder, template: str, form: Format) -> Any:
@@ -179,6 +232,9 @@ def _with_type(
     folder: BotFolder, render: model.RenderConfig, config: model.KnowledgeConfig | None, graphs: set[str]
 ) -> model.RenderConfig:
     kind = render.type if config is None else StoryGraph() if render.input in graphs else config.type
+    if not kind.name:
+        folder.report(_unknown_format(folder, render.file, render.input, "input"))
+        return render
     if render.builder is not None and render.builder not in kind.builders:
         known = kind.builders
         hint = nearest(render.builder, known) if known else f"The type {kind.name} has none; use a `template`."

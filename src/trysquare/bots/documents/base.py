@@ -13,6 +13,7 @@ from trysquare.bots.documents.merge import merge_records
 from trysquare.bots.documents.shapes import MARKDOWN_SCHEMA, filled, names_of, schema_problems, shape_problems
 from trysquare.bots.graph import digest_of
 from trysquare.bots.rendering.template import Record
+from trysquare.core.errors import InvalidArguments
 from trysquare.core.json import JsonObject
 
 Node: TypeAlias = tuple[Pointer, Any, str]
@@ -79,11 +80,13 @@ class DocumentType:
         return formats.parse(self.format, text)
 
     def lines(self, text: str) -> Mapping[Pointer, int]:
-        """The line of every value of a text."""
-        return formats.lines(self.format, text)
+        """The line of every value of a text; by default of no value, where the type has a `parse` of its own."""
+        return formats.lines(self.format, text) if not self._has_own("parse") else {}
 
     def dump(self, value: Any, text: str) -> str:
         """The text of a changed value; `text` is what it was read from."""
+        if self._has_own("parse"):
+            raise formats.DocumentError(f"the document type {self.name} has no `dump`, which writes a changed document")
         return formats.dump(self.format, value, text)
 
     def problems(self, value: Any) -> Iterable[Problem]:
@@ -121,8 +124,12 @@ class DocumentType:
 
     def build(self, builder: str, value: Any) -> str:
         """The output of one of `builders`."""
-        raise NotImplementedError(builder)
+        known = ", ".join(self.builders) or "none"
+        raise InvalidArguments(f"The document type {self.name} has no builder `{builder}`; it has {known}.")
 
     def merge(self, value: Any, edits: Edits, current: Record) -> Merged:
         """A value with the edits of a page; `current` is the page of the present value, read back."""
         return merge_records(value, edits, current)
+
+    def _has_own(self, method: str) -> bool:
+        return getattr(type(self), method) is not getattr(DocumentType, method)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from trysquare.core.json import JsonObject
@@ -54,13 +55,17 @@ class SchemaScanner:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PythonScanner:
-    """A Python callable, named `package.module:attribute`."""
+    """A Python callable, named `package.module:attribute`, or `scanners/file.py:attribute` of the bot's folder."""
 
     callable: str
     target: Target
     message: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     files: tuple[str, ...] = ()
+    bot: Path | None = None
+    """The bot's folder."""
+    digest: str = ""
+    """Of the code in the bot's folder."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +76,9 @@ class CommandScanner:
     target: Target
     message: str
     files: tuple[str, ...] = ()
+    bot: Path | None = None
+    """The bot's folder, for arguments that begin with `{bot}/`."""
+    digest: str = ""
 
 
 Scanner: TypeAlias = RegexScanner | SchemaScanner | PythonScanner | CommandScanner

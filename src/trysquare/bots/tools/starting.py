@@ -47,7 +47,7 @@ def dropped_gates(call: BotCall, depth: Depth, *, strict: bool) -> list[Position
     taken, gates = depth.left_out | depth.waived, call.definition.gates
     return [
         each
-        for each in call.plan.order()
+        for each in call.plan.order
         if each in taken and (gates[each].proof or (strict and each.action != INITIALIZE))
     ]
 

@@ -109,7 +109,7 @@ def passed_gate(
     closes nothing, and its pointers pass no action that waits for proof. `added` are the edit's new lines of history:
     a file does not close an action a second time either.
     """
-    order = [*plan.order()]
+    order = [*plan.order]
     closed = (each for each in order if edited.is_completed(each) and not now.is_completed(each))
     claimed = (entry.position for entry in added if entry.kind == "completed")
     passed = {*claimed, *closed, *_skipped(plan, order, now, edited)}
@@ -350,7 +350,7 @@ def _only_proven(plan: Plan, edit: _Edit, needs_proof: NeedsProof) -> _Edit:
     """The part of a new run that its receipts prove, at the first gate that none does."""
     lines = [line for line in edit.lines if line.kind != "completed" or not needs_proof(line.position)]
     state = _with_history(edit.state, lines, edit.state.version)
-    gate = next((each for each in plan.order() if needs_proof(each) and plan.policy(each) != "skip"), None)
+    gate = next((each for each in plan.order if needs_proof(each) and plan.policy(each) != "skip"), None)
     if gate is not None and (state.finished or plan.comes_before(gate, state.current)):
         state = replace(machine.point_to(state, gate), delivered=False, rejections=0)
     return replace(edit, state=state, lines=tuple(lines), brought=tuple(lines))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TypeAlias
 
 from trysquare.bots.workflow.conflicts import SyncDecision, record_exported, shown_versions
-from trysquare.bots.workflow.machine import Entry, Plan, Position, RunState, begin
+from trysquare.bots.workflow.machine import Entry, Plan, RunState, begin
 from trysquare.bots.workflow.state_file import MAIN, dump_state, entry_line, run_part
 from trysquare.bots.workflow.sync import StateFileSync, StateFileVersion, digest_of
 from trysquare.bots.workflow.transaction import DamagedRecord, Home, RunTransaction
@@ -31,7 +32,8 @@ class PendingExport:
     """What happens to the present contents before they are overwritten."""
 
 
-_Lines: TypeAlias = "dict[Position, tuple[Entry, bytes]]"
+_Lines: TypeAlias = "dict[int, tuple[Entry, bytes]]"
+"""Completions with their lines, by the identity of the entry: an entry is a value that does not change."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,13 +183,10 @@ def _shown_name(run: str, home: Home) -> str:
 
 def _rendered(plan: Plan, run: str, state: RunState, known: _Lines) -> _Lines:
     """The latest completions of a run, oldest first. Only those that changed are rendered anew."""
-    lines: _Lines = {}
-    completed = (entry for entry in state.latest.values() if entry.kind == "completed")
-    for entry in sorted(completed, key=lambda each: each.version):
-        before = known.get(entry.position)
-        is_same = before is not None and before[0] is entry
-        lines[entry.position] = before if is_same and before is not None else (entry, entry_line(plan, run, entry))
-    return lines
+    # This is what a change costs for every action of the bot, so nothing is hashed or compared here but numbers.
+    completed = [entry for entry in state.latest.values() if entry.kind == "completed"]
+    completed.sort(key=attrgetter("version"))
+    return {id(each): known.get(id(each)) or (each, entry_line(plan, run, each)) for each in completed}
 
 
 def _stale(error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from pydantic import TypeAdapter
@@ -44,6 +45,12 @@ class Position:
         return f"{bot}.{self}"
 
 
+@lru_cache(maxsize=16_384)
+def position_of(behavior: str, action: str) -> Position:
+    """The same value for the same names: lookups by it compare no names."""
+    return Position(behavior=behavior, action=action)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Depth:
     """The preset that a run was started with, as the definition was then: a later edit does not change it."""
@@ -82,6 +89,12 @@ class Plan:
     policies: Mapping[Position, Policy] = field(default_factory=dict[Position, Policy])
     jumps: Mapping[Jump, JumpPolicy] = field(default_factory=dict[Jump, JumpPolicy])
     presets: Mapping[str, Preset] = field(default_factory=dict[str, Preset])
+    order: tuple[Position, ...] = field(init=False, compare=False, repr=False)
+    """Every workflow action of every behavior, in order."""
+
+    def __post_init__(self) -> None:
+        every = (position_of(behavior, action) for behavior in self.behaviors for action in self.actions)
+        object.__setattr__(self, "order", tuple(each for each in every if each not in self.absent))
 
     @property
     def first(self) -> Position:
@@ -101,7 +114,7 @@ class Plan:
 
     def applying(self) -> int:
         """How many actions are not skipped."""
-        return sum(1 for each in self.order() if self.policy(each) != "skip")
+        return sum(1 for each in self.order if self.policy(each) != "skip")
 
     def begin(self, behavior: str) -> Position:
         """The first action of a behavior that is not skipped."""
@@ -109,18 +122,13 @@ class Plan:
         return Position(behavior=behavior, action=next(wanted, self.actions[0]))
 
     def policy(self, position: Position) -> Policy:
-        return "skip" if position in self.absent else self.policies.get(position, "manual")
+        return "skip" if self.absent and position in self.absent else self.policies.get(position, "manual")
 
     def jump_policy(self, jump: Jump) -> JumpPolicy:
         return "allow" if jump == "in_order" else self.jumps.get(jump, "allow")
 
     def contains(self, position: Position) -> bool:
         return position.behavior in self.behaviors and position.action in self.actions and position not in self.absent
-
-    def order(self) -> Iterator[Position]:
-        """Every workflow action of every behavior, in order."""
-        found = (Position(behavior=behavior, action=action) for behavior in self.behaviors for action in self.actions)
-        return (each for each in found if each not in self.absent) if self.absent else found
 
     def comes_before(self, first: Position, second: Position) -> bool:
         behaviors, actions = self.behaviors.index, self.actions.index
@@ -234,9 +242,10 @@ class Closed:
 
 def is_open(state: RunState, position: Position, needs_proof: NeedsProof) -> bool:
     """Whether an action is still to be done; one that needs proof is open until a human proved it."""
-    if not state.is_completed(position):
+    last = state.latest.get(position)
+    if last is None or last.kind != "completed":
         return True
-    return is_gate(state, position, needs_proof) and not state.latest[position].is_approved
+    return is_gate(state, position, needs_proof) and not last.is_approved
 
 
 def is_gate(state: RunState, position: Position, needs_proof: NeedsProof) -> bool:
@@ -245,20 +254,23 @@ def is_gate(state: RunState, position: Position, needs_proof: NeedsProof) -> boo
     In a strict run that is every action but initialize_project, which only confirms a directory: a human closes it too,
     and sees the directory in every later question.
     """
-    if position in state.waived:
+    if not needs_proof(position) and not (state.strict and position.action != INITIALIZE):
         return False
-    return needs_proof(position) or (state.strict and position.action != INITIALIZE)
+    return position not in state.waived
 
 
 def open_actions(plan: Plan, state: RunState, needs_proof: NeedsProof) -> Iterator[Position]:
     """The actions left to do, in order."""
     plan = plan.of(state)
-    return (each for each in plan.order() if plan.policy(each) != "skip" and is_open(state, each, needs_proof))
+    return (each for each in plan.order if plan.policy(each) != "skip" and is_open(state, each, needs_proof))
 
 
 def open_gates(plan: Plan, state: RunState, needs_proof: NeedsProof) -> Iterator[Position]:
     """The gates that wait for a human's proof, in order."""
-    return (each for each in open_actions(plan, state, needs_proof) if is_gate(state, each, needs_proof))
+    plan = plan.of(state)
+    # Of many actions few are gates, so that is asked first.
+    gates = (each for each in plan.order if is_gate(state, each, needs_proof))
+    return (each for each in gates if plan.policy(each) != "skip" and is_open(state, each, needs_proof))
 
 
 def gate_before(plan: Plan, state: RunState, position: Position, needs_proof: NeedsProof) -> Position | None:

@@ -21,6 +21,7 @@ from trysquare.bots.workflow.machine import (
     Position,
     RunState,
     StateConflict,
+    position_of,
 )
 from trysquare.bots.workflow.state_file import MAIN
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
@@ -52,7 +53,7 @@ def entry_record(entry: Entry) -> JsonObject:
 
 def read_entry(record: JsonObject) -> Entry:
     fields: dict[str, Any] = {**_DEFAULTS, **record}
-    position = Position(behavior=fields.pop("behavior"), action=fields.pop("action"))
+    position = position_of(fields.pop("behavior"), fields.pop("action"))
     return Entry(position=position, **fields)
 
 

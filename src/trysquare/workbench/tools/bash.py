@@ -12,8 +12,8 @@ from trysquare.core.json import JsonObject
 from trysquare.core.metadata import Example
 from trysquare.core.result import Result, answered, failed
 from trysquare.core.tool import Tool
+from trysquare.processes.sandbox.job import Outcome, SandboxJob
 from trysquare.workbench.context import WorkspaceContext, run_tracked, workbench_tool
-from trysquare.workbench.sandbox.job import Outcome, SandboxJob
 
 MAX_SECONDS = 1_800
 

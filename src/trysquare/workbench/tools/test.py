@@ -10,8 +10,8 @@ from trysquare.core.json import JsonObject
 from trysquare.core.metadata import Example
 from trysquare.core.result import Result, answered, failed
 from trysquare.core.tool import Tool
+from trysquare.processes.sandbox.job import Outcome, SandboxJob
 from trysquare.workbench.context import WorkspaceContext, run_tracked, workbench_tool
-from trysquare.workbench.sandbox.job import Outcome, SandboxJob
 from trysquare.workbench.test_runners import Counts, TestArguments, TestRunner, test_runner
 from trysquare.workbench.tools.bash import end_reason
 

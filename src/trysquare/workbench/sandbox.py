@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cache
 from pathlib import Path
 
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.threads import run_in_thread
+from trysquare.files.globs import is_under
+from trysquare.processes.sandbox.backends import available_sandbox, sandbox_unavailable
+from trysquare.processes.sandbox.isolation import bubblewrap_command, landlock_command
+from trysquare.processes.sandbox.job import Confinement, Outcome, SandboxJob, clean_environment
+from trysquare.processes.sandbox.runner import process_group, run_to_end
 from trysquare.processes.supervisor import Command, ProcessSupervisor
-from trysquare.workbench.sandbox.isolation import bubblewrap_command, landlock_command
-from trysquare.workbench.sandbox.job import Outcome, SandboxJob, clean_environment, hidden_paths, matching_paths
-from trysquare.workbench.sandbox.landlock_exec import missing as missing_landlock
-from trysquare.workbench.sandbox.runner import process_group, run_to_end
-from trysquare.workbench.workspace import WorkbenchConfig, own_state_folder
+from trysquare.store.location import hidden_paths
+from trysquare.workbench.workspace import PROTECTED, SETTINGS_FILE, WorkbenchConfig, own_state_folder
 
 _GRACE = 1.0
 """Seconds for the Landlock program to kill a command's processes; with bubblewrap the kernel does it."""
+_READ_ONLY = frozenset({*PROTECTED, SETTINGS_FILE})
 
 
 class Sandbox:
@@ -56,14 +57,11 @@ class Sandbox:
         if backend is None:
             raise sandbox_unavailable(self._config.sandboxes)
         hidden = await run_in_thread(lambda: self._hidden(job))
-        processes = self._config.processes
+        inside = Confinement(root=self._root, hidden=hidden, protected=_READ_ONLY, processes=self._config.processes)
         if backend == "bubblewrap":
-            program = shutil.which("bwrap") or "bwrap"
-            return await self._run(
-                job, bubblewrap_command(program, self._root, job, hidden=hidden, processes=processes)
-            )
+            return await self._run(job, bubblewrap_command(shutil.which("bwrap") or "bwrap", job, inside))
         with tempfile.TemporaryDirectory(prefix="trysquare-") as folder:
-            line = landlock_command(self._root, job, temporary=Path(folder), hidden=hidden, processes=processes)
+            line = landlock_command(job, inside, temporary=Path(folder))
             home = str(Path.home()) if job.shows_home else folder
             return await self._run(job, line, {"TMPDIR": folder, "HOME": home}, grace=_GRACE)
 
@@ -90,28 +88,29 @@ class Sandbox:
             own_state_folder(project.resolve())
 
 
-def available_sandbox(wanted: tuple[str, ...]) -> str | None:
-    """The first of the wanted backends that works here."""
-    return next((backend for backend in wanted if _unavailable_reason(backend) is None), None)
+MAX_SCANNED = 200_000
 
 
-def sandbox_unavailable(wanted: tuple[str, ...]) -> ToolError:
-    reasons = "; ".join(f"{backend}: {_unavailable_reason(backend)}" for backend in wanted) or "none is allowed"
-    return ToolError(
-        f"No sandbox is available ({reasons}). Commands run only in a sandbox.",
-        code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
-        instruction="Work without commands. The user can install bubblewrap (Debian package `bubblewrap`).",
-    )
+def matching_paths(root: Path, patterns: Sequence[str]) -> list[Path]:
+    """Files and directories that match a pattern, relative to the root or plain absolute."""
+    absolute = [Path(pattern) for pattern in patterns if pattern.startswith("/")]
+    found = [path for path in absolute if path.exists() and not path.is_symlink()]
+    relative = [pattern for pattern in patterns if not pattern.startswith("/")]
+    return [*found, *_walked(root, relative)] if relative else found
 
 
-@cache
-def _unavailable_reason(backend: str) -> str | None:
-    """Try a backend; None if it works, else the reason."""
-    if backend == "landlock":
-        return missing_landlock()
-    program = shutil.which("bwrap")
-    if program is None:
-        return "bwrap is not installed"
-    trial = [program, "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "true"]
-    ran = subprocess.run(trial, capture_output=True, stdin=subprocess.DEVNULL, timeout=30)
-    return None if ran.returncode == 0 else ran.stderr.decode("utf-8", "replace").strip()[:200] or "it fails"
+def _walked(root: Path, patterns: Sequence[str]) -> Iterator[Path]:
+    scanned = 0
+    for folder, folders, files in os.walk(root):
+        inside = Path(folder).relative_to(root)
+        hidden = [name for name in (*folders, *files) if is_under((inside / name).as_posix(), patterns)]
+        yield from (Path(folder, name) for name in hidden if not Path(folder, name).is_symlink())
+        pruned = {*hidden, *(PROTECTED if folder == str(root) else ())}
+        folders[:] = [name for name in folders if name not in pruned]
+        scanned += len(folders) + len(files)
+        if scanned > MAX_SCANNED:
+            raise ToolError(
+                f"The workspace has more than {MAX_SCANNED:,} files, too many to find the hidden ones.",
+                code=ErrorCode.COMMAND_NOT_ALLOWED,
+                instruction="Work without commands here: hidden files could not be kept from them.",
+            )

@@ -1,18 +1,12 @@
-"""Sandbox jobs, their environment, hidden paths."""
+"""Sandbox jobs, their environment, and paths with secrets."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
-
-from trysquare.core.errors import ErrorCode, ToolError
-from trysquare.files.globs import is_under
-from trysquare.store import user_state
-from trysquare.store.location import FOLDER
-from trysquare.workbench.workspace import PROTECTED
 
 PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", "SHELL")
 HOME = "/tmp/home"
@@ -36,42 +30,10 @@ _HOME_SECRETS = (
 _SYSTEM_SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/ssh", "/etc/sudoers", "/run/secrets", "/var/run/secrets")
 
 
-MAX_SCANNED = 200_000
-
-
-def hidden_paths(root: Path, project: Path | None, env: Mapping[str, str] = os.environ) -> list[Path]:
-    """Existing paths with secrets of the user, the system and Trysquare's own state."""
+def secret_paths(env: Mapping[str, str] = os.environ) -> list[Path]:
+    """Paths with secrets of the user and the system; some may not exist."""
     home = Path(env.get("HOME") or Path.home())
-    paths = [home / name for name in _HOME_SECRETS] + [Path(name) for name in _SYSTEM_SECRETS]
-    paths += [user_state(env).parent, root / FOLDER]
-    if project is not None:
-        paths.append(project.resolve() / FOLDER)
-    return [path for path in dict.fromkeys(paths) if path.exists() and not path.is_symlink()]
-
-
-def matching_paths(root: Path, patterns: Sequence[str]) -> list[Path]:
-    """Files and directories that match a pattern, relative to the root or plain absolute."""
-    absolute = [Path(pattern) for pattern in patterns if pattern.startswith("/")]
-    found = [path for path in absolute if path.exists() and not path.is_symlink()]
-    relative = [pattern for pattern in patterns if not pattern.startswith("/")]
-    return [*found, *_walked(root, relative)] if relative else found
-
-
-def _walked(root: Path, patterns: Sequence[str]) -> Iterator[Path]:
-    scanned = 0
-    for folder, folders, files in os.walk(root):
-        inside = Path(folder).relative_to(root)
-        hidden = [name for name in (*folders, *files) if is_under((inside / name).as_posix(), patterns)]
-        yield from (Path(folder, name) for name in hidden if not Path(folder, name).is_symlink())
-        pruned = {*hidden, *(PROTECTED if folder == str(root) else ())}
-        folders[:] = [name for name in folders if name not in pruned]
-        scanned += len(folders) + len(files)
-        if scanned > MAX_SCANNED:
-            raise ToolError(
-                f"The workspace has more than {MAX_SCANNED:,} files, too many to find the hidden ones.",
-                code=ErrorCode.COMMAND_NOT_ALLOWED,
-                instruction="Work without commands here: hidden files could not be kept from them.",
-            )
+    return [*(home / name for name in _HOME_SECRETS), *(Path(name) for name in _SYSTEM_SECRETS)]
 
 
 Ended: TypeAlias = Literal["exit", "deadline", "output", "processes"]
@@ -91,6 +53,32 @@ class SandboxJob:
     """Directories of the repository that may be written, except what makes git run programs."""
     shows_home: bool = False
     """Whether it may read the user's home with its secrets, as a push does."""
+    writes: bool = True
+    """Whether it may write the root; without it, only its own temporary directory."""
+    reads_input: bool = False
+    """Whether it gets the standard input of the process that starts it."""
+    memory_bytes: int = 8 * 1024 * 1024 * 1024
+    """Memory that is only reserved, as by Node, does not count."""
+    file_bytes: int = 1024 * 1024 * 1024
+    """The largest file that it can write, also as its output."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Confinement:
+    """What surrounds a job: its working directory, and what it cannot see or change there."""
+
+    root: Path
+    hidden: Sequence[Path] = ()
+    protected: frozenset[str] = frozenset({".git"})
+    """Entries of the root that no job writes."""
+    readable: Sequence[Path] = ()
+    """Further directories to read, where the system's own do not contain them."""
+    processes: int = 512
+
+    def kept(self) -> list[Path]:
+        """The protected entries that exist and are not hidden."""
+        paths = (self.root / name for name in sorted(self.protected))
+        return [path for path in paths if path.exists() and not path.is_symlink() and path not in self.hidden]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

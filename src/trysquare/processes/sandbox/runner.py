@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import time
 from pathlib import Path
 
 from trysquare.core.concurrency import cancel_all, shielded
 from trysquare.core.threads import run_in_thread
+from trysquare.processes.sandbox.job import Ended, Outcome
+from trysquare.processes.sandbox.landlock_exec import descendants
 from trysquare.processes.supervisor import ChildProcess, Command, ProcessSupervisor
 from trysquare.processes.worker import read_pipe
-from trysquare.workbench.sandbox.job import Ended, Outcome
-from trysquare.workbench.sandbox.landlock_exec import descendants
 
 HEAD = 12 * 1024
 TAIL = 20 * 1024
@@ -63,6 +64,7 @@ def _all_tasks() -> int:
 
 _MOUNT = Path("/sys/fs/cgroup")
 _TRIES = 50
+_PAUSE = 0.02
 
 
 class ProcessGroup:
@@ -79,14 +81,26 @@ class ProcessGroup:
     async def remove(self) -> None:
         """Remove the group; its last process may take a moment to exit."""
         for _ in range(_TRIES):
-            try:
-                self._folder.rmdir()
-            except FileNotFoundError:
+            if self.is_removed():
                 return
-            except OSError:
-                await asyncio.sleep(0.02)
-            else:
+            await asyncio.sleep(_PAUSE)
+
+    def remove_blocking(self) -> None:
+        """The same for callers in a thread."""
+        for _ in range(_TRIES):
+            if self.is_removed():
                 return
+            time.sleep(_PAUSE)
+
+    def is_removed(self) -> bool:
+        """Try to remove the group; False while a process of it is left."""
+        try:
+            self._folder.rmdir()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return True
 
 
 def process_group(most: int, *, mount: Path = _MOUNT, own: Path = Path("/proc/self/cgroup")) -> ProcessGroup | None:

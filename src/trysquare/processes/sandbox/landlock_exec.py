@@ -122,7 +122,8 @@ def become_command(specification: dict[str, Any]) -> NoReturn:
             resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
         else:
             drop_capabilities()
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        if not specification["reads_input"]:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         if specification["merged"]:
             os.dup2(1, 2)
         restrict(specification)
