@@ -16,15 +16,17 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from benchmarks.mutants import Mutant, choose, write
 from benchmarks.peers.known import ROOT
-from trysquare.debug.explain.explain import Explained, Explanation
+from trysquare.debug.explain.explain import Explained, Explanation, explain_failure, localize_failures
 from trysquare.debug.explain.localization import BUDGET
-from trysquare.debug.explain.native import explain_target
+from trysquare.debug.recorder.forks import BUSY
 from trysquare.debug.sessions.launch import read_target
 from trysquare.debug.tools.recording import explain_result
 from trysquare.processes.supervisor import ProcessSupervisor, supervise
@@ -76,7 +78,8 @@ class Row:
     false: tuple[str, ...] = ()
     size: int = 0
     seconds: float = 0.0
-    slow_down: float = 1.0
+    slow_downs: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+    """By interpreter: how many times the processor time of the command, and of the test alone, recording takes."""
 
     def line_rank(self, method: str) -> int | None:
         return self.ranks[method][0]
@@ -109,16 +112,15 @@ def main() -> int:
     packages = arguments.packages or (TUNING if arguments.tuning else MEASURING)
     download()
     rows: list[Row] = []
-    suites: dict[str, float] = {}
     table = ""
-    for package in packages:
-        if arguments.suites:
-            suites[package] = _suite_slow_down(package, arguments.python)
-        rows += asyncio.run(_measure(package, arguments))
-        table = to_markdown(rows, suites)
-        if arguments.write:
-            # After each package, so that a run that is ended leaves what it measured.
-            PAGE.write_text(_page(rows, table, arguments), encoding="utf-8")
+    # Each package in a process of its own: where the package is, is in the environment.
+    with ProcessPoolExecutor(arguments.jobs, max_tasks_per_child=1, mp_context=get_context("spawn")) as pool:
+        for measured in as_completed([pool.submit(_measure_package, each, arguments) for each in packages]):
+            rows += measured.result()
+            table = to_markdown(rows)
+            if arguments.write:
+                # After each package, so that a run that is ended leaves what it measured.
+                PAGE.write_text(_page(rows, table, arguments), encoding="utf-8")
     print(table)
     if arguments.write:
         print(f"Written to {PAGE.relative_to(ROOT)}.")
@@ -134,7 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds for each (default: %(default)g)")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that runs the tests")
     parser.add_argument("--details", type=Path, help="write what came of each mutant to this file as JSON lines")
-    parser.add_argument("--suites", action="store_true", help="also measure whole suites under the recorder")
+    parser.add_argument("--also", action="append", default=[], help="another interpreter to measure the recording with")
+    parser.add_argument("--jobs", type=int, default=1, help="packages at a time (default: %(default)s)")
     parser.add_argument("--write", action="store_true", help="write the page of the documentation")
     return parser
 
@@ -145,9 +148,15 @@ def download() -> None:
         return
     shutil.rmtree(STORE, ignore_errors=True)
     STORE.mkdir(parents=True)
-    words = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "--require-hashes", "-r", str(PINS)]
+    # What the packages are built with may come as wheels: only of the packages themselves is the source wanted.
+    sources = ",".join([*TUNING, *MEASURING])
+    words = ["download", "--quiet", "--no-deps", "--no-binary", sources, "--require-hashes", "-r", str(PINS)]
     subprocess.run([sys.executable, "-m", "pip", *words, "--dest", str(STORE)], check=True)
     (STORE / "done").write_text(PINS.read_text())
+
+
+def _measure_package(package: str, arguments: argparse.Namespace) -> list[Row]:
+    return asyncio.run(_measure(package, arguments))
 
 
 async def _measure(package: str, arguments: argparse.Namespace) -> list[Row]:
@@ -164,6 +173,10 @@ async def _measure(package: str, arguments: argparse.Namespace) -> list[Row]:
             failing = [each for each in _failing(root, arguments.python, seconds=limit) if each not in known]
             if failing and not _is_broken_import(failing[0]):
                 row = await _explained(package, mutant, failing[0], root, arguments)
+                for python in (arguments.python, *arguments.also):
+                    slow_down = _slow_down(root, failing[0], python)
+                    if slow_down is not None:
+                        row.slow_downs[python] = slow_down
                 print(_line(row, root), flush=True)
                 if arguments.details:
                     with arguments.details.open("a") as out:
@@ -175,21 +188,40 @@ async def _measure(package: str, arguments: argparse.Namespace) -> list[Row]:
     return rows
 
 
-def _suite_slow_down(package: str, python: str) -> float:
-    """How many times the CPU of a plain run a package's tests take under the recorder."""
+_TIMER = """
+import time, sys, pytest
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_call(item):
+    begun = time.process_time()
+    yield
+    print(f"took {time.process_time() - begun:.6f}", file=sys.__stderr__)
+"""
+"""A plugin of pytest that measures the test alone: without pytest's start, the fixtures and the report."""
+
+
+def _slow_down(root: Path, test: str, python: str) -> tuple[float, float] | None:
+    """How many times the processor time of a plain run recording takes: of the command, and of the test alone."""
     with tempfile.TemporaryDirectory() as folder:
-        root = _unpack(package, folder)
-        path = str(root / "src" if (root / "src").is_dir() else root)
-        watch = json.dumps({"kind": "pytest", "roots": [str(root)], "watch": "failure"})
-        recorder = [str(ROOT / "src" / "trysquare" / "debug" / "recorder"), str(Path(folder) / "report.json"), watch]
-        words = ["-q", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly"]
-        spent: list[float] = []
-        for command in (["-m", "pytest", *words], [*recorder, *words]):
+        (Path(folder) / "test_timer.py").write_text(_TIMER, encoding="utf-8")
+        path = os.pathsep.join([os.environ["PYTHONPATH"], folder])
+        recorder = [str(ROOT / "src" / "trysquare" / "debug" / "recorder"), str(Path(folder) / "report.json")]
+        watch = json.dumps({"kind": "pytest", "roots": [str(root)], "watch": "failure", "run_before": True})
+        words = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "test_timer", test]
+        commands: list[float] = []
+        alone: list[float] = []
+        for command in (["-m", "pytest", *words], [*recorder, watch, *words]):
             begun = _cpu_of_children()
-            environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-            subprocess.run([python, *command], cwd=root, env=environment, capture_output=True, check=False)
-            spent.append(_cpu_of_children() - begun)
-    return spent[1] / spent[0]
+            environment = {**os.environ, "PYTHONPATH": path}
+            run = subprocess.run(
+                [python, *command], cwd=root, env=environment, capture_output=True, text=True, check=False
+            )
+            commands.append(_cpu_of_children() - begun)
+            # The recorded run is the last: one that only tells where the test fails is before it.
+            alone += [float(each) for each in re.findall(r"^took (\S+)$", run.stderr, re.MULTILINE)[-1:]]
+    if len(alone) != len(commands):
+        return None
+    return commands[1] / commands[0], alone[1] / max(alone[0], 0.0001)
 
 
 def _cpu_of_children() -> float:
@@ -255,8 +287,6 @@ async def _explained(package: str, mutant: Mutant, test: str, root: Path, argume
         for each in explanation.suspects
     )
     row.size = len(str(explain_result(explained, root, test).value).encode())
-    plain = max(float(found.get("plain_test_seconds", 0)), 0.0001)
-    row.slow_down = round(max(explained.cost.test_seconds / plain, 1.0), 1)
     row.false = tuple(_false_statements(explanation, root))
     row.found = found
     row.rank()
@@ -265,7 +295,9 @@ async def _explained(package: str, mutant: Mutant, test: str, root: Path, argume
 
 async def _explain(test: str, root: Path, supervisor: ProcessSupervisor, arguments: argparse.Namespace) -> Explained:
     target = read_target(["pytest", test], root, runtime=arguments.python)
-    return await explain_target(target, root, supervisor, timeout=60, budget=arguments.budget)
+    # Processor time is the same whatever else the machine does; what the clock says is not.
+    explained = await explain_failure(target, root, supervisor, timeout=60 * BUSY)
+    return await localize_failures(explained, target, root, supervisor, budget=arguments.budget, is_processor_time=True)
 
 
 def _traceback(explanation: Explanation, root: Path) -> list[Place]:
@@ -308,7 +340,7 @@ def _line(row: Row, root: Path) -> str:
     )
     where = f"{row.mutant.file.relative_to(root)}:{row.mutant.line}"
     proved = "proved" if row.proved else ""
-    cost = f"{row.seconds:.1f} s {row.size} B {row.slow_down}x"
+    cost = f"{row.seconds:.1f} s {row.size} B"
     return f"{row.package} {row.mutant.operator} {where} {ranks} {proved} {cost} {row.false or ''}"
 
 
@@ -317,11 +349,12 @@ def _details(row: Row, root: Path) -> dict[str, Any]:
         "package": row.package, "file": str(row.mutant.file.relative_to(root)), "line": row.mutant.line,
         "operator": row.mutant.operator, "old": row.mutant.old.strip(), "new": row.mutant.new.strip(), "test": row.test,
         "ranks": {method: [row.line_rank(method), row.function_rank(method)] for method in METHODS},
-        "seconds": row.seconds, "false": row.false, "found": row.found, "proved": row.proved,
+        "seconds": row.seconds, "size": row.size, "slow_downs": row.slow_downs, "false": row.false, "found": row.found,
+        "proved": row.proved,
     }  # fmt: skip
 
 
-def to_markdown(rows: list[Row], suites: dict[str, float] | None = None) -> str:
+def to_markdown(rows: list[Row]) -> str:
     """The methods beside each other, in per cent of the mutants."""
     head = "| | line in 1 | 3 | 5 | function in 1 | 3 |\n|---|---|---|---|---|---|"
     lines = [head]
@@ -338,13 +371,26 @@ def to_markdown(rows: list[Row], suites: dict[str, float] | None = None) -> str:
             f"{len(rows)} mutants. Proved by a change of the wrong line that breaks no passing test: {proved:.0f} %. "
             f"False statements: {sum(len(row.false) for row in rows)}. "
             f"Median of an answer: {statistics.median(sizes):.0f} bytes in {statistics.median(seconds):.1f} s, "
-            f"at most {max(sizes)} bytes in {max(seconds):.1f} s. The failing test takes "
-            f"{statistics.median(row.slow_down for row in rows):.1f} times as long at the median while it is recorded.",
+            f"at most {max(sizes)} bytes in {max(seconds):.1f} s.",
         ]
-    if suites:
-        times = ", ".join(f"{package} {factor:.1f}" for package, factor in suites.items())
-        lines += ["", f"The CPU time of a whole suite under the recorder, in plain runs: {times}."]
+        lines += [
+            "",
+            "What recording costs:",
+            "",
+            *(_recording_line(python, rows) for python in dict.fromkeys(p for row in rows for p in row.slow_downs)),
+        ]
     return "\n".join(lines)
+
+
+def _recording_line(python: str, rows: list[Row]) -> str:
+    """What recording cost with one interpreter."""
+    measured = [row.slow_downs[python] for row in rows if python in row.slow_downs]
+    version = subprocess.run([python, "-V"], capture_output=True, text=True, check=True).stdout.strip()
+    whole, alone = ([each[index] for each in measured] for index in (0, 1))
+    return (
+        f"- {version}, {len(measured)} of the failing tests: {statistics.median(whole):.2f} times the command, at most "
+        f"{max(whole):.1f}; {statistics.median(alone):.1f} times the test alone, at most {max(alone):.1f}"
+    )
 
 
 def _page(rows: list[Row], table: str, arguments: argparse.Namespace) -> str:
@@ -358,7 +404,9 @@ of the package's own tests catches, explains the first test that fails, and writ
 the first n if it is the changed line itself and among the first n suspects; a function, if it is among the first n
 functions of the suspects. Of lines that a method holds for equally suspect, the first in the file comes first.
 
-Seed {arguments.seed}, {arguments.count} mutants of each package at most, {python}, {arguments.budget:g} s for each.
+Seed {arguments.seed}, {arguments.count} mutants of each package at most, {python}, {arguments.budget:g} s of processor
+time for each: the budget of `explain` is of time on the clock, and of processor time here, so that what other programs
+do meanwhile changes nothing. {arguments.jobs} packages at a time.
 Measured: {", ".join(f"{pins[each]}" for each in packages)}. The ranking was fixed on {", ".join(TUNING)}, which are not
 measured here.
 
@@ -370,6 +418,11 @@ the order before changes were tried: `explain` tries changes of similar kinds, w
 small.
 Ochiai alone ranks the lines that ran by the same runs of tests; pytest's traceback is its lines in the package, the
 innermost first. A statement is false if the named line or function is not what the file has there.
+
+What recording costs is the processor time of `pytest FILE::TEST` recorded, divided by that of the same command without
+the recorder: for the command as it is given, with the start of Python and pytest, and for the test function alone,
+which often takes less than a millisecond. The limits set for the recorder, 10 times and, on Python 3.12 and later, 3
+times, are of the command, at the median.
 
 | package | mutants | first | in 3 | in 5 | function first |
 |---|---|---|---|---|---|

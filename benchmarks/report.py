@@ -43,8 +43,11 @@ def _filled(block: re.Match[str], results: Results, plan: Plan, sections: Sequen
     shown = block[1].split()
     if not set(shown) <= set(sections):
         return block[0]
-    parts = [_made_by(plan, shown), *map(_markdown, tables(results, shown, targets_first=True))]
-    body = "\n\n".join(parts)
+    found = [_markdown(table) for table in tables(results, shown, targets_first=True)]
+    if not found:
+        # What it measures is not installed here.
+        return block[0]
+    body = "\n\n".join([_made_by(plan, shown), *found])
     return f"<!-- figures of {block[1]}: start -->\n\n{body}\n\n<!-- figures of {block[1]}: end -->"
 
 

@@ -140,9 +140,11 @@ def test_a_page_keeps_its_words_and_gets_the_figures_of_the_sections_that_were_r
     both = "<!-- figures of cold call: start -->\nold\n<!-- figures of cold call: end -->"
     torture = "<!-- figures of torture: start -->\nold\n<!-- figures of torture: end -->"
     page.write_text(f"before\n{both}\nbetween\n{torture}\nafter\n", encoding="utf-8")
-    other.write_text(f"other\n{torture}\n", encoding="utf-8")
+    # It was asked for, and what it measures is not installed.
+    local = "<!-- figures of local: start -->\nold\n<!-- figures of local: end -->"
+    other.write_text(f"other\n{torture}\n{local}\n", encoding="utf-8")
 
-    written = write_pages([page, other], finished(0.5), Plan(), ["cold", "call", "http"])
+    written = write_pages([page, other], finished(0.5), Plan(), ["cold", "call", "http", "local"])
 
     text = page.read_text(encoding="utf-8")
     assert written == [page]

@@ -13,6 +13,7 @@ import trysquare
 from trysquare import call_tool
 from trysquare.cli.main import main
 from trysquare.debug import DebugConfig, Explained, explain_target, open_debugger, read_target
+from trysquare.debug.explain.explain import explain_failure, localize_failures
 from trysquare.processes.supervisor import supervise
 
 STARTS_PROCESSES = True  # one that records, and one that runs the tests beside it
@@ -271,6 +272,65 @@ async def test_a_test_that_passes_by_itself_is_called_flaky(tmp_path: Path) -> N
     assert localization is not None
     assert localization.found["again"] == "passed"
     assert not found.failures[0][1].suspects
+
+
+DEEP = """\
+def same(number): return number
+
+
+def third(number): return same(number)
+
+
+def second(number):
+    return sum(third(number) for _ in range(300)) - 299 * number
+
+
+def total(numbers):
+    return sum(second(each) for each in numbers) + 1  # WRONG
+"""
+
+
+async def test_values_far_from_where_a_test_fails_are_not_recorded_and_its_neighbours_need_not_load(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n", encoding="utf-8")
+    (tmp_path / "deep.py").write_text(DEEP, encoding="utf-8")
+    (tmp_path / "test_broken.py").write_text("import no_such_module, deep\nfrom deep import total\n", encoding="utf-8")
+    (tmp_path / "test_deep.py").write_text(
+        "import deep\nfrom deep import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n\n\n"
+        "def test_same():\n    assert deep.same(1) == 1\n",
+        encoding="utf-8",
+    )
+    async with supervise() as supervisor:
+        target = read_target("test_deep.py::test_total", tmp_path, runtime=sys.executable)
+        near = await explain_failure(target, tmp_path, supervisor)
+        full = await explain_failure(target, tmp_path, supervisor, is_run_before=False)
+        found = await localize_failures(near, target, tmp_path, supervisor, budget=30, is_processor_time=True)
+    assert near.cost.lines < full.cost.lines / 5
+    [(_, one)], [(_, other)] = near.failures, full.failures
+    assert (one.error, one.location, one.origins) == (other.error, other.location, other.origins)
+    suspects = found.failures[0][1].suspects
+    assert suspects[0].location == f"{tmp_path}/deep.py:{1 + DEEP[: DEEP.index('# WRONG')].count(chr(10))}"
+    # A function in one line counts as run by the test that passes.
+    [same] = [each for each in suspects if each.code.startswith("def same")]
+    assert (same.evidence["failing"], same.evidence["passing"]) == (1, 1)
+
+
+async def test_a_test_that_fails_only_the_first_time_is_reported_as_flaky(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    (tmp_path / "once").write_text("", encoding="utf-8")
+    (tmp_path / "test_once.py").write_text(
+        "import pathlib\n\n\ndef test_once():\n    file = pathlib.Path(__file__).with_name('once')\n"
+        "    if file.exists():\n        file.unlink()\n        raise LookupError('first')\n",
+        encoding="utf-8",
+    )
+    found = await explained("test_once.py::test_once", tmp_path)
+    [(name, explanation)] = found.failures
+    assert name == "test_once.py::test_once"
+    assert explanation.error == "LookupError: first"
+    assert any("did not fail" in each for each in explanation.notes)
+    assert explanation.localization is not None
+    assert explanation.localization.found["again"] == "passed"
 
 
 def test_the_recorder_can_be_read_by_the_oldest_python_that_it_records() -> None:

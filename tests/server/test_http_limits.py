@@ -123,9 +123,10 @@ async def test_requests_in_one_piece_are_answered_in_order() -> None:
         assert [(await client.response()).json["id"] for _ in range(20)] == list(range(1, 21))
 
 
-async def test_a_body_over_the_limit_is_refused() -> None:
+@pytest.mark.parametrize("length", [1001, 2**63 - 1])
+async def test_a_body_over_the_limit_is_refused_before_any_of_it_has_come(length: int) -> None:
     async with connection(max_body=1000) as client:
-        await client.send(whole_request(usual_fields(), b" " * 2000))
+        await client.send(head_of([*usual_fields(), ("Content-Length", str(length))]))
         assert (await client.response()).status == 413
 
 

@@ -169,8 +169,10 @@ def _decode_slowly(data: bytes) -> Message:
         value = json.loads(data.decode())
     except RecursionError:
         raise RpcError(PARSE_ERROR, "Parse error: the JSON is nested too deeply.") from None
-    except ValueError as problem:
+    except (json.JSONDecodeError, UnicodeError) as problem:
         raise RpcError(PARSE_ERROR, f"Parse error: {problem}") from None
+    except ValueError:
+        raise RpcError(PARSE_ERROR, "Parse error: a number has too many digits.") from None
     if not isinstance(value, dict):
         kind = "a batch, which this protocol version does not have" if isinstance(value, list) else type(value).__name__
         raise RpcError(INVALID_REQUEST, f"A message is one JSON object; got {kind}.")

@@ -199,8 +199,7 @@ class McpServer:
             self._middleware = tuple(self._around())
 
     async def _answer(self, route: Route, request: Request) -> bytes:
-        middleware = [each for each in self._middleware if each.applies_to(request.method)]
-        if middleware:
+        if self._middleware and (middleware := [one for one in self._middleware if one.applies_to(request.method)]):
             result = await answer_through(middleware, route.handler, request)
             return encode_result(request.id, self._finished(result, route, request, is_shared=False))
         if not route.is_cached:

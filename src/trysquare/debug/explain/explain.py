@@ -342,10 +342,14 @@ class Explained:
 
 async def explain_failure(
     target: Target, root: Path, supervisor: ProcessSupervisor, *, timeout: float = TIMEOUT,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None, is_run_before: bool = True,
 ) -> Explained:  # fmt: skip
-    """Run a Python target under the recorder, wait for its end, and explain each failure."""
-    run = await record_run(target, root, supervisor, {"watch": "failure"}, timeout=timeout, env=env)
+    """Run a Python target under the recorder, wait for its end, and explain each failure.
+
+    A single test may run once before, unrecorded: of calls far from where it fails, no values are recorded then.
+    """
+    watch: JsonObject = {"watch": "failure", "run_before": is_run_before}
+    run = await record_run(target, root, supervisor, watch, timeout=timeout, env=env)
     found = run.found
     sources = Sources()
     if target.kind == "code":
@@ -375,7 +379,7 @@ async def explain_failure(
 
 async def localize_failures(
     explained: Explained, target: Target, root: Path, supervisor: ProcessSupervisor, *, budget: float = BUDGET,
-    changes: bool = True, git: bool = True, regression: bool = False,
+    changes: bool = True, git: bool = True, regression: bool = False, is_processor_time: bool = False,
 ) -> Explained:  # fmt: skip
     """Add the suspects of the first failing test."""
     if not explained.failures or budget <= 0:
@@ -383,7 +387,10 @@ async def localize_failures(
     (name, first), *others = explained.failures
     if not first.test:
         return explained
-    found = await localize(target, first.test, root, supervisor, budget=budget, changes=changes, regression=regression)
+    found = await localize(
+        target, first.test, root, supervisor,
+        budget=budget, changes=changes, regression=regression, is_processor_time=is_processor_time,
+    )  # fmt: skip
     if found.is_located:
         traced = [each.location for each in first.locations]
         found = found.with_hints(traced, await changed_lines(root) if git else {})

@@ -15,6 +15,7 @@ from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.text import truncate
 from trysquare.debug.explain.recording import record_run
+from trysquare.debug.recorder.forks import BUSY
 from trysquare.debug.sessions.launch import Target
 from trysquare.debug.sources import relative
 from trysquare.processes.supervisor import ProcessSupervisor
@@ -112,6 +113,8 @@ class Localization:
         """Why there are no suspects, if that says something about the test."""
         if self.found.get("again") == "passed":
             return "Run again by itself, it passed: it is flaky, or depends on tests that ran before it."
+        if reason := self.found.get("again") or self.found.get("reason"):
+            return f"Suspects: not known, as the test could not be run beside others: {reason}."
         return ""
 
     @property
@@ -188,8 +191,12 @@ class Localization:
 async def localize(
     target: Target, test: Sequence[str], root: Path, supervisor: ProcessSupervisor, *, budget: float = BUDGET,
     changes: bool = True, regression: bool = False, env: Mapping[str, str] | None = None,
+    is_processor_time: bool = False,
 ) -> Localization:  # fmt: skip
-    """Find the suspects of a failing test, given as its file and its name in there."""
+    """Find the suspects of a failing test, given as its file and its name in there.
+
+    The budget is of time that passes, or of processor time, with which a busy machine finds what a quiet one does.
+    """
     file = Path(test[0])
     if target.kind == "pytest":
         words = [*_options(target.words, root), str(file), *_related(file)]
@@ -198,10 +205,11 @@ async def localize(
     asked = replace(target, words=tuple(words))
     watch: JsonObject = {
         "kind": f"locate {target.kind}", "failing": [list(test)], "budget": budget, "changes": changes,
-        "regression": regression,
+        "regression": regression, "processor_time": is_processor_time,
     }  # fmt: skip
+    timeout = (budget + 40) * (BUSY if is_processor_time else 1)
     try:
-        run = await record_run(asked, root, supervisor, watch, timeout=budget + 40, env=env)
+        run = await record_run(asked, root, supervisor, watch, timeout=timeout, env=env)
     except ToolError as error:
         return Localization(found={"located": False, "reason": str(error)})
     located = cast(JsonObject | None, run.found.get("located"))

@@ -47,7 +47,7 @@ async def explain_target(
 ) -> Explained:  # fmt: skip
     """Explain a target of any language: by its framework's tests, or else in a debug session if it is not Python."""
     if target.is_python:
-        explained = await explain_failure(target, root, supervisor, timeout=timeout)
+        explained = await explain_failure(target, root, supervisor, timeout=timeout, is_run_before=budget > 0)
         return await localize_failures(
             explained, target, root, supervisor, budget=budget, changes=changes, git=git, regression=regression
         )

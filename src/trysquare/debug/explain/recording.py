@@ -44,8 +44,6 @@ class Cost:
     spent: float = 0.0
     full: bool = False
     """Whether the limit of lines was reached."""
-    test_seconds: float = 0.0
-    """Seconds of the last test that was recorded by itself."""
     cut: tuple[str, ...] = ()
     """The functions of which only the first lines were recorded."""
 
@@ -101,7 +99,7 @@ async def record_run(
     """Run a Python target under the recorder with the options `watch`, and wait for its end."""
     if target.kind == "program" and not (root / target.words[0]).is_file():
         raise InvalidArguments(
-            f"File `{target.words[0]}` not found in `{root}`.", instruction="Send a file that exists, or a test."
+            f"File `{target.words[0]}` not found in `{root}`.", instruction="Name a file that exists, or a test."
         )
     with tempfile.TemporaryDirectory(prefix="trysquare-") as folder:
         report = Path(folder) / "report.json"
@@ -125,7 +123,6 @@ async def record_run(
     cost = Cost(
         lines=int(found["lines"]), seconds=float(found["seconds"]), spent=float(found["spent"]),
         full=bool(found["full"]), cut=tuple(cast(list[str], found.get("cut") or [])),
-        test_seconds=float(found.get("test_seconds") or 0),
     )  # fmt: skip
     return Run(found=found, outcome=str(found["outcome"]), exit_code=found["exit_code"], output=output, cost=cost)
 

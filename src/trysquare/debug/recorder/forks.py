@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+BUSY = 8
+"""Seconds that may pass for each of processor time."""
 _MAX_FILE = 64_000_000
 _MAX_MEMORY = 2_000_000_000
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -47,8 +49,13 @@ class Forked:
         self.seconds = seconds
 
 
-def run_forked(work: Callable[[Callable[[Any], None]], None], *, seconds: float) -> Forked:
-    """Run a function in a copy of this process; it is given a function that sends a message as JSON."""
+def run_forked(
+    work: Callable[[Callable[[Any], None]], None], *, seconds: float, is_processor_time: bool = False
+) -> Forked:
+    """Run a function in a copy of this process; it is given a function that sends a message as JSON.
+
+    A limit of processor time is the same on a busy machine as on a quiet one.
+    """
     reader, writer = os.pipe()
     begun = time.monotonic()
     sys.stdout.flush()
@@ -58,15 +65,19 @@ def run_forked(work: Callable[[Callable[[Any], None]], None], *, seconds: float)
         warnings.simplefilter("ignore")
         child = os.fork()
     if child == 0:
+        if is_processor_time:
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_PROF, seconds)
         _work(work, reader, writer)
     os.close(writer)
-    text, timed_out = _read(reader, begun + seconds)
+    text, timed_out = _read(reader, begun + seconds * (BUSY if is_processor_time else 1))
     os.close(reader)
     if timed_out:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     lines = text.split(b"\n")[:-1]
     code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    timed_out = timed_out or (is_processor_time and code == -signal.SIGPROF)
     taken = time.monotonic() - begun
     return Forked([json.loads(line) for line in lines], timed_out=timed_out, status=code, seconds=taken)
 

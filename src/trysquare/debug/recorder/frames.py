@@ -9,7 +9,7 @@ from operator import is_
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from trysquare.debug.recorder.hooks import GENERATOR, Watcher, is_resumed, name_of
+from trysquare.debug.recorder.hooks import GENERATOR, CodeKey, Watcher, is_resumed, key_of, name_of
 from trysquare.debug.recorder.report import RaisedLog
 from trysquare.debug.recorder.values import kind_of, show, stored_attributes
 
@@ -39,6 +39,9 @@ _MAX_COMPARED = 40
 _MAX_ROUNDS = 400
 _MAX_CALLS = 2000
 """Runs of one line, and calls of one function, that are recorded in a test: a loop is seen in its first rounds."""
+_DEEPEST = 2
+"""Calls below a function in which a test fails that a report contains: the values of deeper ones are not recorded."""
+_MAX_ABOVE = 60
 _TEXTS = ("__repr__", "__str__", "__format__", "__rich_repr__", "_repr_pretty_")
 _TEXT_MAKERS = ("_pytest.assertion", "_pytest._io", "_pytest._code", "unittest.util")
 """Modules that make the text of a failure; what they call is not part of what the program did."""
@@ -50,12 +53,16 @@ class FrameRecord:
     """Bounded record of one frame: its first and its last lines are stored, those between are counted."""
 
     __slots__ = (
-        "arguments", "callees", "captured", "code", "count", "dropped", "ended", "first", "is_behind", "is_for_display",
-        "last", "line", "returned", "seen", "summary", "yield_line", "yielded", "yields",
+        "arguments", "callees", "captured", "code", "count", "depth", "dropped", "ended", "first", "is_behind",
+        "is_for_display", "last", "line", "returned", "seen", "summary", "yield_line", "yielded", "yields",
     )  # fmt: skip
 
-    def __init__(self, frame: FrameType, *, is_for_display: bool = False, is_begun: bool = False) -> None:
+    def __init__(
+        self, frame: FrameType, *, is_for_display: bool = False, is_begun: bool = False, depth: int = 0
+    ) -> None:
         self.code: CodeType = frame.f_code
+        self.depth = depth
+        """Calls between it and the nearest function in which the test fails."""
         self.line = frame.f_lineno
         self.first: list[Step] = []
         self.last: deque[Step] = deque(maxlen=_LAST_LINES)
@@ -245,9 +252,45 @@ class FailureRecorder(Watcher):
         self._calls_of: dict[CodeType, int] = {}
         self._cut: set[str] = set()
         """The functions of which not all was recorded."""
+        self._failing: set[CodeKey] = set()
+        self._is_failing: dict[CodeType, bool] = {}
 
-    def wants_call(self, code: CodeType) -> bool:
-        return self._calls_of.get(code, 0) < _MAX_CALLS
+    def focus(self, codes: set[CodeKey]) -> None:
+        self._failing = codes
+        self._is_failing.clear()
+
+    def wants_call(self, frame: FrameType) -> bool:
+        code = frame.f_code
+        if self._calls_of.get(code, 0) >= _MAX_CALLS:
+            return False
+        if not self._failing or self._is_failing_function(code):
+            return True
+        known = self._frames.get(id(frame))
+        if known is not None and known.code is code:
+            return True
+        return not is_resumed(frame) and self._depth(frame) <= _DEEPEST
+
+    def _is_failing_function(self, code: CodeType) -> bool:
+        known = self._is_failing.get(code)
+        if known is None:
+            known = self._is_failing[code] = key_of(code) in self._failing
+        return known
+
+    def _depth(self, frame: FrameType) -> int:
+        """How many calls a frame is below one in which the test fails."""
+        if not self._failing or self._is_failing_function(frame.f_code):
+            return 0
+        depth = 1
+        above = frame.f_back
+        for _ in range(_MAX_ABOVE):
+            if above is None or depth > _DEEPEST:
+                break
+            record = self._frames.get(id(above))
+            if record is not None and record.code is above.f_code:
+                return record.depth + depth
+            depth += self.wants(above.f_code)
+            above = above.f_back
+        return _DEEPEST + 1
 
     def called(self, frame: FrameType) -> None:
         code = frame.f_code
@@ -257,12 +300,16 @@ class FailureRecorder(Watcher):
         self._calls_of[code] = calls = self._calls_of.get(code, 0) + 1
         if calls >= _MAX_CALLS:
             self._cut.add(name_of(code))
-        self._frames[id(frame)] = FrameRecord(frame, is_for_display=self._is_for_display(frame))
+        self._frames[id(frame)] = FrameRecord(
+            frame, is_for_display=self._is_for_display(frame), depth=self._depth(frame)
+        )
 
     def stepped(self, frame: FrameType) -> None:
         code = frame.f_code
         record = self._frames.get(id(frame))
         if record is None or record.code is not code:
+            if self._failing and not self._is_failing_function(code):
+                return
             record = self._frames[id(frame)] = FrameRecord(frame, is_begun=True)
         rounds = self._rounds.setdefault(code, {})
         number = rounds.get(frame.f_lineno, 0)

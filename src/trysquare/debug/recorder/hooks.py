@@ -10,8 +10,13 @@ import threading
 import time
 from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+if TYPE_CHECKING:
+    from typing import TypeAlias  # newer than the oldest interpreter that is recorded
+
+CodeKey: TypeAlias = "tuple[str, int, str]"
+"""A function as its file, first line and name: the same in a copy of the process."""
 USER = "user"
 LIBRARY = "library"
 STANDARD = "standard library"
@@ -71,9 +76,12 @@ class Watcher:
         """Whether a line of a wanted function is recorded."""
         return True
 
-    def wants_call(self, code: CodeType) -> bool:
-        """Whether further calls of a wanted function are recorded."""
+    def wants_call(self, frame: FrameType) -> bool:
+        """Whether a call of a wanted function is recorded."""
         return True
+
+    def focus(self, codes: set[CodeKey]) -> None:
+        """Record in full only what concerns these functions, in which the test fails."""
 
     def called(self, frame: FrameType) -> None:
         """A frame began, or was resumed."""
@@ -179,6 +187,10 @@ def _package(path: str) -> str:
     return "pytest" if name.startswith("pytest_") else name
 
 
+def key_of(code: CodeType) -> CodeKey:
+    return code.co_filename, code.co_firstlineno, code.co_name
+
+
 def name_of(code: CodeType) -> str:
     """A function's name with those of the classes around it."""
     return code.co_qualname.replace("<locals>.", "") if hasattr(code, "co_qualname") else code.co_name
@@ -223,15 +235,22 @@ class _Tracer:
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
+        self._unwanted: set[CodeType] = set()
+        """The functions of which no call is recorded: most calls are of them, and each is asked for here."""
         self._unwinding: dict[int, Any] = {}
         """The watcher's entry of the exception that came to a frame, until a line runs there again."""
 
     def trace(self, frame: FrameType, event: str, value: Any) -> Any:
-        watcher = self._watcher
         code = frame.f_code
-        if event != "call" or not watcher.wants(code) or watcher.is_paused or watcher.is_full:
+        if code in self._unwanted:
             return None
-        if not watcher.wants_call(code):
+        watcher = self._watcher
+        if not watcher.wants(code):
+            self._unwanted.add(code)
+            return None
+        if event != "call" or watcher.is_paused or watcher.is_full:
+            return None
+        if not watcher.wants_call(frame):
             frame.f_trace_lines = False
             return self._unrecorded
         begun = time.perf_counter()
@@ -322,9 +341,11 @@ class _Monitor:
         self._local = events.LINE | events.PY_RETURN | events.PY_START | events.PY_YIELD
 
     def started(self, code: CodeType, offset: int) -> Any:
-        if self._watcher.wants(code) and not self._watcher.wants_call(code):
+        if self._is_unwanted(code):
             return self._monitoring.DISABLE
-        return self._deliver(code, self._start)
+        if self._watcher.wants_call(current_frame(1)):
+            self._deliver(code, self._start)
+        return None
 
     def lined(self, code: CodeType, line: int) -> Any:
         return self._deliver(code, self._line) if self._watcher.wants_line(code, line) else self._monitoring.DISABLE

@@ -73,7 +73,8 @@ class Localizer:
         self._tests = tests
         self._watcher = watcher
         self._options = options
-        self._begun = time.monotonic()
+        self._is_processor_time = bool(options.get("processor_time"))
+        self._begun = self._now()
         self._program = Program()
         self._test_files = set(tests.files.values())
         self._folder: str = options["folder"]
@@ -90,7 +91,7 @@ class Localizer:
         if target is None or target["outcome"] != "failed":
             outcome = "ended the process" if target is None else target["outcome"]
             return {"located": False, "again": outcome}
-        plain = run_forked(lambda send: send(self._tests.run(name)), seconds=self._limit)
+        plain = self._fork(lambda send: send(self._tests.run(name)), seconds=self._limit)
         runs = self._spectrum(name, target)
         if target["starts_processes"] and not any(not self.is_test_file(file) for file, _ in runs[0].lines):
             # It runs the program as another process; a test that fails with it may reach the code itself.
@@ -126,8 +127,7 @@ class Localizer:
             "not_run": len(self._tests.names) - len(runs),
             "trials": trials,
             "plain_seconds": round(plain.seconds, 3),
-            "plain_test_seconds": plain.messages[0]["seconds"] if plain.messages else plain.seconds,
-            "seconds": round(time.monotonic() - self._begun, 3),
+            "seconds": round(self._now() - self._begun, 3),
         }
 
     def is_test_file(self, file: str) -> bool:
@@ -143,7 +143,16 @@ class Localizer:
 
     def _left(self, share: float) -> float:
         """Seconds that are left until a share of the budget is used up."""
-        return self._begun + self._options["budget"] * share - time.monotonic()
+        return self._begun + self._options["budget"] * share - self._now()
+
+    def _now(self) -> float:
+        if not self._is_processor_time:
+            return time.monotonic()
+        used = os.times()
+        return used.user + used.system + used.children_user + used.children_system
+
+    def _fork(self, work: Callable[[Callable[[Any], None]], None], *, seconds: float) -> Forked:
+        return run_forked(work, seconds=seconds, is_processor_time=self._is_processor_time)
 
     def _detailed(self, name: str) -> dict[str, Any] | None:
         """Run the failing test with all details; where it reaches no code of the user's, that of what it imports."""
@@ -176,7 +185,7 @@ class Localizer:
                 detail = coverage.end()
             send({**result, "detail": detail, "starts_processes": bool(started)})
 
-        found = run_forked(work, seconds=self._limit)
+        found = self._fork(work, seconds=self._limit)
         return found.messages[0] if found.messages else None
 
     def _libraries(self, name: str) -> set[str]:
@@ -198,7 +207,7 @@ class Localizer:
         runs = [Run(name, failed=True, lines=lines)]
         waiting = self._nearest(name)
         while waiting and self._left(0.45) > 0 and len(runs) < _MAX_SIBLINGS:
-            found = run_forked(lambda send: self._batch(waiting, send), seconds=max(1.0, self._left(0.5)))
+            found = self._fork(lambda send: self._batch(waiting, send), seconds=max(1.0, self._left(0.5)))
             for each in found.messages:
                 if each["outcome"] in ("passed", "failed"):
                     failed = each["outcome"] == "failed"
@@ -288,7 +297,7 @@ class Localizer:
             make = compile_change(mutation, suspect.statement, module, is_run_at_import=suspect.is_run_at_import)
         except CannotChange:
             return None
-        found = run_forked(lambda send: self._run_changed(make, [name], send), seconds=limit)
+        found = self._fork(lambda send: self._run_changed(make, [name], send), seconds=limit)
         trial: dict[str, Any] = {
             "what": mutation.what, "line": mutation.line, "ran": False, "fixed": False, "effect": "", "breaks": 0,
             "removes": mutation.removes, "checked": 0, "also_fixed": 0, "also_fixed_share": 0.0,
@@ -329,7 +338,7 @@ class Localizer:
         passing = [each.name for each in sorted(reaching, key=lambda each: each.seconds) if not each.failed]
         passing = passing[:_MAX_CHECKS]
         names = [*passing, *failing]
-        found = run_forked(
+        found = self._fork(
             lambda send: self._run_changed(make, names, send, passing=len(passing)),
             seconds=max(1.0, min(4.0, self._left(1.0))),
         )
@@ -420,7 +429,7 @@ class Localizer:
             finally:
                 send(recorder.end())
 
-        found = run_forked(work, seconds=self._limit)
+        found = self._fork(work, seconds=self._limit)
         return found.messages[0] if found.messages else []
 
     def _values(self, name: str, wanted: dict[tuple[str, int], tuple[list[str], list[str]]]) -> dict[str, Any]:
@@ -432,7 +441,7 @@ class Localizer:
             finally:
                 send(probe.end())
 
-        found = run_forked(work, seconds=self._limit)
+        found = self._fork(work, seconds=self._limit)
         return {f"{each['file']}:{each['line']}": each for message in found.messages for each in message}
 
     def _described(self, suspect: Suspect, runs: list[Run]) -> dict[str, Any]:

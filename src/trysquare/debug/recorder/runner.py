@@ -25,7 +25,7 @@ from typing import Any, cast
 from trysquare.debug.recorder import hooks, report
 from trysquare.debug.recorder.forks import can_fork, private_folder, run_forked
 from trysquare.debug.recorder.frames import FailureRecorder, FlowRecorder
-from trysquare.debug.recorder.hooks import COMMAND, Watcher
+from trysquare.debug.recorder.hooks import COMMAND, CodeKey, Watcher, key_of
 from trysquare.debug.recorder.localize import Localizer, Tests
 from trysquare.debug.recorder.spectrum import Coverage, stop_tracing
 from trysquare.debug.recorder.tracer import CallTracer, ProbeRecorder
@@ -42,6 +42,8 @@ _PYTEST_OPTIONS = ["-pno:cacheprovider", "-pno:randomly", "-q", "--no-header", "
 _FROM_CACHE = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first", "--sw", "--stepwise")
 """Options that need what pytest remembers of its last run."""
 _AGAIN_SECONDS = 20.0
+_BEFORE_SECONDS = 10.0
+"""The most that a test may take to show where it fails, before it is recorded."""
 _UNRECORDED = "Run once more to be recorded, it {}: the values are those at the end of the first run."
 _NOT_RUN = (4, 5)
 """Exit codes of pytest for a wrong command line and for no test at all."""
@@ -206,16 +208,24 @@ def _run_pytest(options: dict[str, Any], target: list[str], watcher: Watcher, fo
         def pytest_runtest_protocol(self, item: Any) -> Any:
             _mark_test(watcher, getattr(item, "function", None))
             watcher.begin_test()
+            if self.is_plain:
+                yield
+                return
             if self.is_one_of_many:
                 begun = time.perf_counter()
                 yield
+                watcher.focus(self.codes)
                 self.record_again(item, time.perf_counter() - begun)
+                self.codes = set()
                 return
-            begun = time.perf_counter()
+            before: list[dict[str, Any]] = []
+            if can_fork and not self.codes and options.get("run_before"):
+                before = self.run_before(item, min(_BEFORE_SECONDS, options["timeout"] / 4))
             hooks.record(watcher)
             yield
             hooks.stop()
-            found["test_seconds"] = time.perf_counter() - begun
+            if before and item.nodeid not in found["failed"]:
+                self.add_unrecorded(item.nodeid, before)
 
         def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
             if not isinstance(excinfo.value, pytest.Session.Interrupted):
@@ -236,6 +246,31 @@ class _Reporter:
         self._found = found
         self.is_one_of_many = False
         """Whether tests run unrecorded at first, and those that fail once more, recorded, in a copy of this process."""
+        self.is_plain = False
+        """Whether a test runs to see where it fails, and not to be recorded."""
+        self.codes: set[CodeKey] = set()
+        """The functions in which a test has failed."""
+
+    def run_before(self, item: Any, seconds: float) -> list[dict[str, Any]]:
+        """Run a test unrecorded in a copy of this process, and note in which functions it fails; its failures."""
+
+        def work(send: Callable[[Any], None]) -> None:
+            self.is_plain = True
+            self._found["failures"] = []
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            send({"functions": sorted(self.codes), "failures": self._found["failures"]})
+
+        ended = run_forked(work, seconds=seconds)
+        message: dict[str, Any] = ended.messages[0] if ended.messages else {"functions": [], "failures": []}
+        self._watcher.focus({(file, line, name) for file, line, name in message["functions"]})
+        return [each for each in message["failures"] if each["name"] == item.nodeid]
+
+    def add_unrecorded(self, name: str, failures: list[dict[str, Any]]) -> None:
+        """Report failures of a test that did not fail once more when it was recorded."""
+        failures[0]["notes"].append(_UNRECORDED.format("did not fail"))
+        self._found["outcome"] = "failed"
+        self._found["failures"] += failures
+        _note_name(self._found, name)
 
     def record_again(self, item: Any, seconds: float) -> None:
         """Record a test that has just failed, in a copy of this process."""
@@ -283,6 +318,7 @@ class _Reporter:
         output = "\n".join(text for _, text in getattr(report, "sections", []))
         name = getattr(node, "nodeid", str(node))
         test = (str(node.path), _name_in_file(node.nodeid)) if hasattr(node, "path") and "::" in name else ()
+        self.codes |= set(_functions_of(call.excinfo.value))
         _note_failure(call.excinfo.value, self._watcher, self._found, name=name, output=output, test=test)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -305,6 +341,22 @@ class _Reporter:
     def pytest_internalerror(self, excinfo: Any) -> None:
         name = "an error of pytest or of one of its plugins"
         _note_failure(excinfo.value, self._watcher, self._found, name=name)
+
+
+def _functions_of(error: BaseException) -> Iterator[CodeKey]:
+    """The functions that an exception passed, with those of its causes and of its parts."""
+    waiting: list[Any] = [error]
+    known: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in known:
+            continue
+        known.add(id(each))
+        waiting += [each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ())]
+        trace = each.__traceback__
+        while trace is not None:
+            yield key_of(trace.tb_frame.f_code)
+            trace = trace.tb_next
 
 
 def _kind(failure: dict[str, Any]) -> tuple[Any, ...]:
@@ -457,7 +509,8 @@ def _locate_by_pytest(options: dict[str, Any], target: list[str], watcher: Watch
             return {**self.result, "seconds": time.perf_counter() - begun}
 
         def pytest_exception_interact(self, call: Any) -> None:
-            if not self.result["frames"]:
+            # A file beside it that cannot be loaded is reported here as well, before any test runs.
+            if self.result.get("frames") == []:
                 self.result.update(_error_of(call.excinfo.value))
 
         def pytest_runtest_logreport(self, report: Any) -> None:

@@ -132,7 +132,7 @@ class Slice:
                 scope = None if module is None else module.scope_at(to_line)
                 for each in () if scope is None else scope.statements:
                     if each in self._executed and _gives_value(each):
-                        yield 1, each, f"returned it from {scope.name if scope is not None else ''}"
+                        yield 1, each, f"{_gives(each)} {scope.name if scope is not None else ''}"
 
     def _by_name(self, name: str, statement: Statement, module: Module) -> Iterator[tuple[int, Statement, str]]:
         scope = statement.scope
@@ -212,6 +212,11 @@ def _is_local(name: str, scope: Scope) -> bool:
         for each in scope.statements
         for part in each.parts()
     )
+
+
+def _gives(statement: Statement) -> str:
+    """What a statement that gives its function's caller something does; it may not have come to it."""
+    return "ends by an exception" if isinstance(statement.node, ast.Raise) else "gives a result of"
 
 
 def _gives_value(statement: Statement) -> bool:

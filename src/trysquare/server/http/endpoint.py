@@ -82,8 +82,21 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send)
+        self._server.hub.start()
+        version = exchange.headers.get(VERSION_HEADER)
+        is_modern = version is not None and version not in HANDSHAKE_VERSIONS
         try:
-            await self._handle(exchange)
+            if exchange.method == "POST":
+                await self._post(exchange, is_modern=is_modern)
+            elif is_modern or self._is_stateless or exchange.method not in ("GET", "DELETE"):
+                allowed = b"POST" if is_modern or self._is_stateless else b"GET, POST, DELETE"
+                raise Refusal(405, "Method Not Allowed", [(b"allow", allowed)])
+            elif exchange.method == "GET":
+                await self._get(exchange, self._session(exchange))
+            else:
+                session = self._session(exchange)
+                self._sessions.end(session)
+                await exchange.reply(200, session.headers)
         except Refusal as refusal:
             code = INTERNAL_ERROR if refusal.status >= 500 else INVALID_REQUEST
             body = encode_error(RpcError(code, str(refusal)), None)
@@ -95,22 +108,6 @@ class McpEndpoint:
         """End all sessions and streams."""
         self._server.hub.close()
         self._sessions.close()
-
-    async def _handle(self, exchange: Exchange) -> None:
-        self._server.hub.start()
-        version = exchange.headers.get(VERSION_HEADER)
-        is_modern = version is not None and version not in HANDSHAKE_VERSIONS
-        if exchange.method == "POST":
-            await self._post(exchange, is_modern=is_modern)
-        elif is_modern or self._is_stateless or exchange.method not in ("GET", "DELETE"):
-            allowed = b"POST" if is_modern or self._is_stateless else b"GET, POST, DELETE"
-            raise Refusal(405, "Method Not Allowed", [(b"allow", allowed)])
-        elif exchange.method == "GET":
-            await self._get(exchange, self._session(exchange))
-        else:
-            session = self._session(exchange)
-            self._sessions.end(session)
-            await exchange.reply(200, session.headers)
 
     async def _post(self, exchange: Exchange, *, is_modern: bool) -> None:
         if not _accepts(exchange.headers.get("accept", "*/*"), _JSON_TYPE, _EVENT_TYPE):

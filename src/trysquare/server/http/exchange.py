@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from trysquare.core.concurrency import TimeoutScheduler
@@ -64,7 +63,9 @@ class Exchange:
         self._send = send
 
     async def body(self, limit: int, timeouts: TimeoutScheduler) -> bytes:
-        """The whole body. Raises `BodyTooLarge` or `ClientGone`."""
+        """The whole body. Raises `BodyTooLarge`, at once where its head says so, or `ClientGone`."""
+        if self._declared_length() > limit:
+            raise BodyTooLarge
         parts: list[bytes] = []
         size, started, seconds = 0, time.monotonic(), _BODY_SECONDS
         while True:
@@ -84,22 +85,34 @@ class Exchange:
                 return part if len(parts) == 1 else b"".join(parts)
             seconds = _BODY_SECONDS + min(0.0, started + size / _BODY_RATE - time.monotonic())
 
-    async def reply(self, status: int, headers: Headers, body: bytes = b"") -> None:
+    def _declared_length(self) -> int:
+        try:
+            return int(self.headers.get("content-length", 0))
+        except ValueError:
+            # Not every server checks it, and what comes is counted anyway.
+            return 0
+
+    def reply(self, status: int, headers: Headers, body: bytes = b"") -> Coroutine[Any, Any, None]:
         """Answer with a whole response."""
-        with suppress(OSError):
-            await send_response(self._send, status, headers, body)
+        return self._deliver(*_response(status, headers, body))
 
-    # Some servers raise an OSError once the client has gone, others take what is sent and drop it.
-
-    async def begin_events(self, headers: Headers) -> None:
+    def begin_events(self, headers: Headers) -> Coroutine[Any, Any, None]:
         """Start to answer with a stream of events."""
-        with suppress(OSError):
-            await self._send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
+        start = {"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]}
+        # A server keeps the head until there is a body, and the first event may be long in coming.
+        return self._deliver(start, {"type": "http.response.body", "body": b"", "more_body": True})
 
-    async def write(self, chunk: bytes, *, is_last: bool = False) -> None:
+    def write(self, chunk: bytes, *, is_last: bool = False) -> Coroutine[Any, Any, None]:
         """Send more of the stream; waits while the client does not read."""
-        with suppress(OSError):
-            await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
+        return self._deliver({"type": "http.response.body", "body": chunk, "more_body": not is_last})
+
+    async def _deliver(self, *messages: AsgiMessage) -> None:
+        try:
+            for message in messages:
+                await self._send(message)
+        except OSError:
+            # Some servers raise it once the client has gone, others take what is sent and drop it.
+            return
 
     async def disconnected(self) -> None:
         """Wait until the client hangs up. Only after the body was read."""
@@ -152,11 +165,16 @@ def repeated_single(repeated: Iterable[str]) -> str | None:
     return next((name for name in sorted(repeated) if name in _SINGLE), None)
 
 
+def _response(status: int, headers: Headers, body: bytes) -> tuple[AsgiMessage, AsgiMessage]:
+    whole = [*headers, (b"content-length", b"%d" % len(body))]
+    start = {"type": "http.response.start", "status": status, "headers": whole}
+    return start, {"type": "http.response.body", "body": body}
+
+
 async def send_response(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
     """Send a whole response."""
-    whole = [*headers, (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": whole})
-    await send({"type": "http.response.body", "body": body})
+    for message in _response(status, headers, body):
+        await send(message)
 
 
 async def send_json(send: Send, status: int, body: Any, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from trysquare.server.http.exchange import CONNECTION_LOST, AsgiApp, Receive, Scope, Send, headers_of
+from trysquare.server.http.exchange import CONNECTION_LOST, AsgiApp, AsgiMessage, Receive, Scope, Send, headers_of
 from trysquare.server.http.transport import JoiningTransport
 
 logger = logging.getLogger("trysquare.server")
@@ -64,7 +64,7 @@ class ConnectionGuard:
             scope[CONNECTION_LOST] = connection.lost
             connection.begin_request(int(headers_of(scope)[0].get("content-length", 0)))
             try:
-                await app(scope, receive, send)
+                await app(scope, receive, connection.joined(send, scope["method"]))
             finally:
                 connection.end_request()
 
@@ -93,7 +93,7 @@ class _GuardedConnection(asyncio.Protocol):
     def __init__(self, guard: ConnectionGuard, inner: asyncio.Protocol) -> None:
         self._guard = guard
         self._inner = inner
-        self._transport: asyncio.Transport | None = None
+        self._transport: JoiningTransport | None = None
         self._peer: Peer | None = None
         self._requests = 0
         self._body: int = 0
@@ -161,6 +161,18 @@ class _GuardedConnection(asyncio.Protocol):
         self._requests -= 1
         if not self._requests:
             self._received, self._head, self._tail, self._is_complete = 0, 0, b"", False
+
+    def joined(self, send: Send, method: str) -> Send:
+        """What sends a response's head with its body: the rule of ASGI is that it waits for the first part of that."""
+        transport = self._transport
+        if transport is None or method == "HEAD":
+            return send
+
+        def send_joined(message: AsgiMessage) -> Awaitable[None]:
+            transport.holds = message["type"] == "http.response.start"
+            return send(message)
+
+        return send_joined
 
     def eof_received(self) -> bool | None:
         return self._inner.eof_received()

@@ -24,6 +24,11 @@ _QUICK: Final = 0.1
 class Responder:
     """The response to one request: JSON, or events once there is more to send. It is the request's way back."""
 
+    __slots__ = (
+        "_exchange", "_gone", "_is_over", "_session", "_stream", "_task", "_timeouts", "_use", "_watching",
+        "is_cancelled",
+    )  # fmt: skip
+
     def __init__(
         self,
         exchange: Exchange,

@@ -45,14 +45,17 @@ class OriginCheckMiddleware:
         self._refusal = lru_cache(maxsize=256)(self._check)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        if scope["type"] != "http" or path_of(scope) in self._open_paths:
+        if scope["type"] != "http":
             return self._app(scope, receive, send)
         headers, repeated = headers_of(scope)
         if repeated and (name := repeated_single(repeated)) is not None:
             text = f"The header `{name}` appears more than once."
-            return send_json(send, 400, {"error": "duplicate_header", "error_description": text})
-        refusal = self._refusal(headers.get("host", "").lower(), headers.get("origin", "").lower())
-        return self._app(scope, receive, send) if refusal is None else send_json(send, *refusal)
+            refusal = 400, {"error": "duplicate_header", "error_description": text}
+        else:
+            refusal = self._refusal(headers.get("host", "").lower(), headers.get("origin", "").lower())
+        if refusal is None or path_of(scope) in self._open_paths:
+            return self._app(scope, receive, send)
+        return send_json(send, *refusal)
 
     def _check(self, host: str, origin: str) -> tuple[int, dict[str, str]] | None:
         if self._hosts is not None and not _matches_any(host, self._hosts):

@@ -1,4 +1,4 @@
-"""Transport of one HTTP connection that sends what is written in one turn of the event loop with one system call."""
+"""Transport of one HTTP connection that sends the head of a response together with the beginning of its body."""
 
 from __future__ import annotations
 
@@ -6,39 +6,46 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from trysquare.core.concurrency import TurnBuffer
-
 
 class JoiningTransport(asyncio.Transport):
-    """Joins the writes of a turn. An HTTP server writes head and body of a response apart, and most are small."""
+    """Keeps what is written while `holds`, and sends it with what is written next, by one system call.
+
+    An HTTP server writes head and body of a response apart, and most responses are small.
+    """
 
     def __init__(self, inner: asyncio.Transport) -> None:
         super().__init__()
         self._inner = inner
-        self._written = TurnBuffer(self._send)
-
-    def _send(self, parts: list[bytes]) -> None:
-        if not self._inner.is_closing():
-            self._inner.writelines(parts)
+        self._held: list[bytes] = []
+        self.holds = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        # Copied unless it cannot change before it is sent.
-        self._written.add(data if type(data) is bytes else bytes(data))
+        if self.holds:
+            # Copied unless it cannot change before it is sent.
+            self._held.append(data if type(data) is bytes else bytes(data))
+        elif self._held:
+            self._flush(data)
+        else:
+            self._inner.write(data)
+
+    def _flush(self, *data: bytes | bytearray | memoryview) -> None:
+        parts, self._held = [*self._held, *data], []
+        if parts and not self._inner.is_closing():
+            self._inner.writelines(parts)
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
-        for data in list_of_data:
-            self.write(data)
+        self.write(b"".join(list_of_data))
 
     def write_eof(self) -> None:
-        self._written.flush()
+        self._flush()
         self._inner.write_eof()
 
     def close(self) -> None:
-        self._written.flush()
+        self._flush()
         self._inner.close()
 
     def abort(self) -> None:
-        self._written.take()
+        self._held.clear()
         self._inner.abort()
 
     def can_write_eof(self) -> bool:
@@ -51,7 +58,7 @@ class JoiningTransport(asyncio.Transport):
         return self._inner.get_extra_info(name, default)
 
     def get_write_buffer_size(self) -> int:
-        return self._written.size + self._inner.get_write_buffer_size()
+        return sum(map(len, self._held)) + self._inner.get_write_buffer_size()
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
         return self._inner.get_write_buffer_limits()
