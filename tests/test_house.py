@@ -208,8 +208,8 @@ def test_the_public_names_are_these() -> None:
         "Example", "ExtMcpToolDecorator", "File", "Icon", "Image", "McpRequest", "Middleware", "Principal", "Proceed",
         "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink",
         "ResourceTemplate", "Result", "StaticToolset", "TaskOptions", "Text", "Tool", "ToolArguments", "ToolError",
-        "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool",
-        "transform_tool", "wait_for",
+        "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "from_fastapi",
+        "from_openapi", "http_app", "prompt", "tool", "transform_tool", "wait_for",
     ]  # fmt: skip
     assert all(hasattr(trysquare, name) for name in trysquare.__all__)
 

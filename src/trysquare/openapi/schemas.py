@@ -16,6 +16,7 @@ from trysquare.openapi.document import Document, Unusable
 
 _MAX_NODES, _MAX_DEPTH = 20_000, 60
 _MAX_LISTED_DEPTH = 6
+_MAX_CHOICES = 64
 _MAX_DESCRIPTION = 400
 _KEPT = (
     "type", "enum", "const", "format", "default", "pattern", "minimum", "maximum", "exclusiveMinimum",
@@ -60,7 +61,7 @@ class SchemaReader:
         if schema is True or schema == {} or schema is None:
             return {}
         if not isinstance(schema, dict):
-            raise Unusable("a schema in it is no object")
+            raise Unusable("a schema in it is not an object")
         given = cast(JsonObject, schema)
         reference = ref_of(given)
         return self._referred(reference, given, depth) if reference is not None else self._inline(given, depth)
@@ -200,7 +201,9 @@ def _merge(made: JsonObject, part: JsonObject) -> None:
         elif key == "required":
             made["required"] = list(dict.fromkeys([*as_list(made.get("required")), *as_list(value)]))
         elif key in ("oneOf", "anyOf") and as_list(made.get(key)):
-            made[key] = [{"allOf": [mine, other]} for mine in as_list(made[key]) for other in as_list(value)]
+            # Of more combinations than a model reads, the first list stays; the API checks the rest.
+            if len(as_list(made[key])) * len(as_list(value)) <= _MAX_CHOICES:
+                made[key] = [{"allOf": [mine, other]} for mine in as_list(made[key]) for other in as_list(value)]
         elif key == "enum" and as_list(made.get("enum")):
             made["enum"] = [each for each in as_list(made["enum"]) if each in as_list(value)] or made["enum"]
         elif key == "type" and "type" in made:

@@ -114,7 +114,7 @@ def from_fastapi(
     describe = getattr(app, "openapi", None)
     if not callable(describe) or not callable(app):
         raise ConfigurationError(
-            f"`{type(app).__name__}` is no application with a method `openapi()`.",
+            f"`{type(app).__name__}` is not an application with a method `openapi()`.",
             hint="Give a FastAPI application; for others use `from_openapi` with their document.",
         )
     document = read_document(cast(Mapping[str, Any], describe()))
@@ -147,14 +147,14 @@ def _check_address(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
-            f"`{truncate(url, 100)}` is no address of an API.", hint="Write it as `https://HOST/PATH`."
+            f"`{truncate(url, 100)}` is not the address of an API.", hint="Write it as `https://HOST/PATH`."
         )
 
 
 def _checked_methods(methods: Iterable[str]) -> frozenset[str]:
     found = frozenset(each.lower() for each in methods)
     if unknown := sorted(found - set(METHODS)):
-        raise ConfigurationError(f"`{unknown[0]}` is no HTTP method.", hint=f"Known: {', '.join(METHODS)}.")
+        raise ConfigurationError(f"`{unknown[0]}` is not an HTTP method.", hint=f"Known: {', '.join(METHODS)}.")
     return found
 
 
@@ -162,7 +162,7 @@ def _pattern(paths: str | None) -> re.Pattern[str] | None:
     try:
         return None if paths is None else re.compile(paths)
     except re.error as error:
-        raise ConfigurationError(f"`paths` is no regular expression: {error}.") from None
+        raise ConfigurationError(f"`paths` is not a regular expression: {error}.") from None
 
 
 def _credentials(document: Document, auth: Mapping[str, str], secrets: SecretLookup | None) -> Credentials:
