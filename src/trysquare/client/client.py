@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,6 +30,7 @@ from trysquare.client.results import (
     ResourceResult,
     ToolResult,
 )
+from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.context import CallContext, LogLevel
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_object
@@ -36,8 +38,9 @@ from trysquare.gateway.models import ToolDefinition
 from trysquare.gateway.pool.pool import read_definition
 from trysquare.gateway.upstream import errors as failures
 from trysquare.gateway.upstream.lists import read_list
-from trysquare.gateway.upstream.request import UpstreamCall, UpstreamRequest
+from trysquare.gateway.upstream.request import ServerTask, UpstreamCall, UpstreamRequest
 from trysquare.gateway.upstream.session import ClientInfo, ServerInfo, UpstreamSession, capability_object
+from trysquare.gateway.upstream.tasks import FollowedTask
 from trysquare.gateway.upstream.transport import DisconnectReason, TransportError
 from trysquare.protocol.messages import RpcError, encode
 
@@ -96,6 +99,8 @@ class Client:
         self._client_name = name
         self._stack: AsyncExitStack | None = None
         self._session: UpstreamSession | None = None
+        self._background = BackgroundTasks()
+        """Cancels tasks of the server whose calls are cancelled."""
 
     @classmethod
     def stdio(
@@ -267,10 +272,16 @@ class Client:
         context = CallContext(
             caller=HandlingCaller(self._handlers, progress), meta={} if progress is None else {"progress_token": True}
         )
-        call = UpstreamCall(session, UpstreamRequest(method, about, encode(params)[1:-1]), timeout=timeout)
+        request = UpstreamRequest(method, about, encode(params)[1:-1])
+        call = UpstreamCall(session, request, timeout=timeout)
         try:
             call.begin(context, lambda: None)
-            return (await call.finish(context)).body
+            found = await call.finish(context)
+            if isinstance(found, ServerTask):
+                config = session.config if timeout is None else replace(session.config, timeout=timeout)
+                task = FollowedTask(found, request, config, session.ask_of_task, self._background)
+                found = await task.finish(context)
+            return found.body
         except TransportError as error:
             raise self._unreachable(error.disconnect, session.connection.transport.stderr_tail()) from None
         except ToolError as error:
