@@ -12,8 +12,15 @@ import pytest
 import trysquare
 from trysquare import call_tool
 from trysquare.cli.main import main
-from trysquare.debug import DebugConfig, Explained, explain_target, open_debugger, read_target
-from trysquare.debug.explain.explain import explain_failure, localize_failures
+from trysquare.debug import (
+    DebugConfig,
+    Explained,
+    explain_failure,
+    explain_target,
+    localize_failures,
+    open_debugger,
+    read_target,
+)
 from trysquare.processes.supervisor import supervise
 
 STARTS_PROCESSES = True  # one that records, and one that runs the tests beside it
