@@ -5,7 +5,7 @@ set -eu
 common="--universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet ${UPGRADE:+--upgrade}"
 runtime="--extra bots --extra code --extra console --extra content --extra debug --extra gateway --extra guide --extra jobs --extra local --extra login --extra models --extra openapi"
 .venv/bin/uv pip compile pyproject.toml --group build $runtime $common -o constraints/runtime.txt
-.venv/bin/uv pip compile pyproject.toml --group dev --all-extras $common -o constraints/dev.txt
+.venv/bin/uv pip compile pyproject.toml --group dev --all-extras --override constraints/overrides.txt $common -o constraints/dev.txt
 # The lowest version of each direct dependency. What these need in turn is the newest that fits.
 .venv/bin/python scripts/oldest.py | .venv/bin/uv pip compile pyproject.toml - --all-extras --resolution lowest-direct $common -o constraints/oldest.txt
 .venv/bin/uv pip compile --group docs --constraint constraints/dev.txt $common -o constraints/docs.txt

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from trysquare.core.transform import Argument, transform_tool
     from trysquare.integrations.decorator import ExtMcpToolDecorator
     from trysquare.middleware import Middleware
+    from trysquare.openapi import from_fastapi, from_openapi
 
 __version__ = "0.1.0"
 
@@ -42,7 +43,8 @@ __all__ = [
     "Example", "ExtMcpToolDecorator", "File", "Icon", "Image", "McpRequest", "Middleware", "Principal", "Proceed",
     "Prompt", "PromptArgument", "PromptMessage", "QuestionDeclined", "Resource", "ResourceContents", "ResourceLink",
     "ResourceTemplate", "Result", "StaticToolset", "TaskOptions", "Text", "Tool", "ToolArguments", "ToolError",
-    "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "http_app", "prompt", "tool",
+    "ToolMetadata", "ToolResult", "Tools", "Toolset", "TrysquareError", "call_tool", "from_fastapi", "from_openapi",
+    "http_app", "prompt", "tool",
     "transform_tool", "wait_for",
 ]  # fmt: skip
 
@@ -70,6 +72,7 @@ __getattr__, __dir__ = lazy_exports(
         "core.toolset": "CombinedToolset DynamicToolset StaticToolset Toolset",
         "integrations.decorator": "ExtMcpToolDecorator",
         "middleware": "Middleware",
+        "openapi": "from_fastapi from_openapi",
     },
     renamed={"ChangingToolset": "DynamicToolset", "FixedToolset": "StaticToolset"},
 )

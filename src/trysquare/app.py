@@ -103,10 +103,17 @@ class App:
         )
 
     def _tasks(self) -> StoredTasks | None:
-        from trysquare.store.tasks import StoredTasks
+        from trysquare.store.tasks import StoredTasks, TaskFile
 
-        most = self.settings.limits.tasks_per_caller
-        return StoredTasks(self.state, most_open=most) if most else None
+        most, shared = self.settings.limits.tasks_per_caller, self.settings.database
+        if not most:
+            return None
+        if shared is None or (url := shared.get_secret_value()).startswith("sqlite:"):
+            return StoredTasks(TaskFile(self.state), most_open=most)
+        from trysquare.store.tasks_postgres import PostgresTasks
+
+        project, named = self.settings.project.resolve(), self.settings.project_id
+        return StoredTasks(PostgresTasks(url, project, project_id=named), most_open=most)
 
 
 @asynccontextmanager

@@ -99,16 +99,7 @@ def _api_tools(named: str, project: Path, url: str | None) -> Toolset:
 
     _, _, is_file = split_source(named)
     spec = project / os.path.expanduser(named) if is_file else named
-    return from_openapi(spec, base_url=url, secrets=_stored_secret)
-
-
-def _stored_secret(name: str) -> str | None:
-    """A secret of the environment, or one that `trysquare gateway secret` stored."""
-    if (found := os.environ.get(name)) is not None:
-        return found
-    from trysquare.gateway.config.secrets import SystemSecrets
-
-    return SystemSecrets().read(name)
+    return from_openapi(spec, base_url=url)
 
 
 def import_source(source: Source, *, project: Path, location: str) -> ModuleType:
@@ -160,7 +151,8 @@ def _file_of(module: ModuleType) -> Path | None:
 
 def _file_not_found(file: Path, location: str) -> ConfigurationError:
     near = closest_names(file.name, sorted(path.name for path in file.parent.glob("*.py")))
-    hint = f"Did you mean `{near[0]}`?" if near else f"The path is {file}."
+    place = f"The path is {file}." if location != str(file) else "Name a file that exists."
+    hint = f"Did you mean `{near[0]}`?" if near else place
     return ConfigurationError("file not found.", where=location, hint=hint)
 
 
@@ -185,9 +177,11 @@ def import_failed(error: BaseException, location: str) -> ConfigurationError:
     text = str(error)
     if isinstance(error, SyntaxError) and error.filename:
         places, text = [*places, f"{error.filename}:{error.lineno}"], error.msg
-    is_placed = isinstance(error, DeclarationError) and error.location is not None
-    last = f" ({places[-1]})" if places and not is_placed else ""
-    way = "".join(f"\n  {place}" for place in places[:-1])
+    stated = error.location if isinstance(error, DeclarationError) else None
+    last = f" ({places[-1]})" if places and stated is None else ""
+    # Lines of the file that the message names already, such as the line of a class around the declaration, say nothing.
+    named = stated or (places[-1] if places else "")
+    way = "".join(f"\n  {place}" for place in places[:-1] if place.rpartition(":")[0] != named.rpartition(":")[0])
     by_way_of = f"\nimported by:{way}" if way else ""
     return ConfigurationError(f"import failed: {type(error).__name__}: {text}{last}{by_way_of}", where=location)
 
@@ -290,6 +284,10 @@ def _only_tools_of(module: ModuleType, named: str, location: str) -> Toolset:
     return sets[0] if len(sets) == 1 else CombinedToolset(sets)
 
 
+def _has_mounted(outer: object, inner: object) -> bool:
+    return isinstance(outer, Tools) and isinstance(inner, Tools) and outer.has_mounted(inner)
+
+
 def _sources_in(module: ModuleType) -> Mapping[str, Any]:
     """The `Tools` of a module by name, each once; without any, its FastMCP servers, and then its toolsets."""
     for is_kind in (_is_declared, _is_fastmcp, _is_toolset):
@@ -298,5 +296,11 @@ def _sources_in(module: ModuleType) -> Mapping[str, Any]:
             if is_kind(value):
                 found.setdefault(id(value), (name, value))
         if found:
-            return dict(found.values())
+            # What one of the others has mounted is served by that one.
+            outer = [
+                (name, value)
+                for name, value in found.values()
+                if not any(other is not value and _has_mounted(other, value) for _, other in found.values())
+            ]
+            return dict(outer or found.values())
     return {}

@@ -15,7 +15,9 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
 from tests.agents.scripted import call
+from tests.e2e.stdio_process import started_process
 from tests.models.stand_in import serving
+from tests.server.task_calls import TaskClient, over_stdio
 from tests.support import told as all_told
 from trysquare.cli.main import main
 from trysquare.core.json import JsonObject
@@ -140,3 +142,14 @@ async def test_an_agent_is_a_tool_over_mcp_with_a_handle_progress_and_an_outcome
     assert steps
     assert other.is_error
     assert unknown.is_error
+
+
+async def test_a_run_is_a_task_for_a_client_that_supports_tasks(tmp_path: Path) -> None:
+    with project(tmp_path, READ, DONE):
+        words = ["-m", "trysquare", "serve", "--agents", "--project", str(tmp_path)]
+        async with started_process(words, environment={"XDG_STATE_HOME": str(tmp_path / "state")}) as process:
+            client = TaskClient(over_stdio(process))
+            task = await client.begin("agent_reader", action="start", task="What does it say?")
+            found = await client.until(task)
+    assert found["status"] == "completed"
+    assert found["result"]["structuredContent"]["outcome"]["status"] == "finished"

@@ -123,7 +123,7 @@ def test_a_lost_connection_is_a_clear_error_and_the_next_call_works(url: str, tm
 
 
 def test_without_the_driver_the_error_says_what_to_install() -> None:
-    program = "import sys; sys.modules['psycopg'] = None; import trysquare.store.workflows_postgres"
+    program = "import sys; sys.modules['psycopg'] = None; import trysquare.store.postgres"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "pip install 'trysquare[postgres]'" in done.stderr
 

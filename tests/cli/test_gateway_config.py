@@ -19,7 +19,7 @@ from keyring.backends.fail import Keyring as NoKeyring
 
 from tests.cli.conftest import Run
 from tests.gateway.authorization_server import Accounts, guarded
-from trysquare.gateway import SystemSecrets
+from trysquare.store import SystemSecrets
 
 FILE = ("--gateway", "mcp.json")
 

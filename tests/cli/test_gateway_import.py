@@ -11,7 +11,7 @@ import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
 from tests.cli.conftest import Run
-from trysquare.gateway import SystemSecrets
+from trysquare.store import SystemSecrets
 
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 GIT = {"command": "uvx", "args": ["mcp-server-git"]}

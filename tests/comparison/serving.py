@@ -31,11 +31,11 @@ from trysquare import (
     Result,
     Tool,
     Tools,
+    from_fastapi,
     transform_tool,
 )
 from trysquare.catalog.lint.engine import lint
 from trysquare.middleware import cache_results, rate_limit
-from trysquare.openapi import from_fastapi
 from trysquare.reload import open_reloading
 from trysquare.testing import call, override
 

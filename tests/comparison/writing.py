@@ -21,7 +21,9 @@ from pydantic import BaseModel
 from tests.clients.sample_tools import PNG
 from tests.comparison.rows import ours, theirs
 from tests.in_process import in_process
+from tests.server.task_calls import stored_tasks, task_client
 from trysquare import (
+    AppPage,
     Audio,
     CallContext,
     Client,
@@ -504,6 +506,57 @@ async def sampling_and_roots(folder: Path) -> None:
 @theirs("sampling and roots")
 async def their_sampling_and_roots(folder: Path) -> None:
     assert not {"sample", "list_roots"} & set(dir(fastmcp.Context))
+
+
+@ours("pages in the chat (MCP Apps)")
+async def pages(folder: Path) -> None:
+    tools = Tools()
+    (folder / "board.html").write_text("<title>Board</title>", encoding="utf-8")
+
+    @tools.app(str(folder / "board.html"))
+    def board() -> dict[str, int]:
+        """Board."""
+        return {"open": 4}
+
+    @tools.app(AppPage.chart("bar"))
+    def sales() -> list[int]:
+        """Sales."""
+        return [3, 8]
+
+    @tools.app
+    def order(article: str) -> str:
+        """Order."""
+        return article
+
+    async with SdkClient(in_process(tools.toolset())) as client:
+        found = [tool for tool in (await client.list_tools()).tools if tool.meta and "ui" in tool.meta]
+    async with Client(tools) as client:
+        shown = {each.name: (await client.read_resource((each.meta or {})["ui"]["resourceUri"])).text for each in found}
+    assert "<title>Board</title>" in shown["board"]
+    assert "<script" in shown["sales"]
+    assert "<script" in shown["order"]
+
+
+@ours("background tasks")
+async def background_tasks(folder: Path) -> None:
+    tools, may_end = Tools(), asyncio.Event()
+
+    @tools.tool(task=True)
+    async def count() -> int:
+        """Count."""
+        await may_end.wait()
+        return 3
+
+    kept = stored_tasks(folder)
+    async with task_client(tools.toolset(), kept) as client:
+        task = await client.begin("count")
+        assert (await client.get(task))["status"] == "working"
+        may_end.set()
+        await client.until(task)
+    # Another server over the same file has the result.
+    async with task_client(tools.toolset(), kept) as client:
+        assert (await client.get(task))["result"]["structuredContent"] == {"result": 3}
+    assert (await called(tools, "count")).data == 3
 
 
 @ours("consent")

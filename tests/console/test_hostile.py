@@ -12,9 +12,8 @@ from typing import Any
 from tests.console.chromium import Chromium, Window
 from tests.console.conftest import serving
 from tests.console.showcase import write_story_map
-from trysquare import CallContext, Consent, ResourceLink, Result, ToolError, Tools
+from trysquare import CallContext, Consent, ErrorCode, ResourceLink, Result, ToolError, Tools
 from trysquare.console.markdown import parse_markdown
-from trysquare.core.errors import ErrorCode
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 PAGE = f"""# {HOSTILE}

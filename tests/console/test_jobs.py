@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.console.conftest import serving
+from trysquare import ToolError
 from trysquare.agents.journal import Journal, agent_bodies
-from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
 from trysquare.jobs import JobRun, jobs_file, open_engine
 from trysquare.store.location import prepare_folder

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pytest
+from pydantic import BaseModel
 
 from trysquare import Client, DeclarationError, Tools
 from trysquare.testing import ScriptedCaller, approve, call, make_context
@@ -129,3 +131,73 @@ async def test_a_text_as_consent_is_its_question() -> None:
     assert (await call(tools, "delete", path="a", context=make_context(caller=caller))).value == "deleted a"
     assert caller.questions[0].message.startswith("Delete a?")
     assert (await call(tools, "delete", path="a")).code == "CONSENT_REQUIRED"
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int = 9
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    name: str
+
+
+async def test_the_member_of_a_union_is_told_by_its_literal() -> None:
+    tools = Tools()
+
+    @tools.tool
+    def keep(pets: list[Cat | Dog]) -> int:
+        """Keep them."""
+        return len(pets)
+
+    async def refused(pet: dict[str, Any]) -> Any:
+        return await call(tools.toolset(), "keep", {"pets": [pet]})
+
+    missing = await refused({"kind": "dog"})
+    assert missing.code == "VALIDATION_MISSING_PARAM"
+    assert (missing.next or {})["arguments"] == {"pets": [{"kind": "dog", "name": "<string>"}]}
+    unknown = await refused({"kind": "bird"})
+    assert '"cat" | "dog"' in str(unknown.error)
+
+
+FORWARD = """
+from __future__ import annotations
+from pydantic import BaseModel
+from trysquare import Tools
+
+tools = Tools()
+
+
+class Order(BaseModel):
+    item: Item
+
+
+@tools.tool
+def order(order: Order) -> int:
+    "Order."
+    return order.item.count
+
+
+class {name}(BaseModel):
+    count: int
+"""
+
+
+async def test_a_model_may_name_a_class_that_is_written_further_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    for module, name in (("names_later", "Item"), ("names_nothing", "Other")):
+        (tmp_path / f"{module}.py").write_text(FORWARD.replace("{name}", name), encoding="utf-8")
+    loaded = importlib.import_module("names_later")
+    assert (await call(loaded.tools.toolset(), "order", {"order": {"item": {"count": 3}}})).value == 3
+    with pytest.raises(DeclarationError, match="`Item` is not defined") as refused:
+        _ = importlib.import_module("names_nothing").tools.toolset().tools()[0].arguments.wire
+    assert "names_nothing.py:" in str(refused.value.location)
+
+
+def test_an_address_without_a_scheme_is_refused() -> None:
+    with pytest.raises(DeclarationError, match="no scheme") as refused:
+        Tools().resource("notes of today")(plain)
+    assert f"{Path(__file__).name}:" in str(refused.value.location)

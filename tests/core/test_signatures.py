@@ -368,3 +368,18 @@ async def test_models_that_hold_themselves_are_understood() -> None:
     assert made.input_schema["properties"]["tree"] == {"$ref": "#/$defs/Node"}
     assert "Node" in made.input_schema["$defs"]
     assert (await call(made, "count", tree={"name": "a", "children": [{"name": "b"}]})).value == 2
+
+
+async def test_a_choice_that_json_cannot_hold_leaves_the_others() -> None:
+    def push(value: bytes | bytearray | memoryview | str | int) -> str:
+        return repr(value)
+
+    made = tool(push)
+    assert {"type": "integer"} in made.input_schema["properties"]["value"]["anyOf"]
+    assert (await call(made, "push", value=3)).value == "3"
+    with pytest.raises(DeclarationError, match="no JSON schema"):
+        tool(_buffered)
+
+
+def _buffered(value: bytearray) -> str:
+    return str(value)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.inspector_web import inspector
+from tests.e2e.stdio_process import REPOSITORY
 
 pytestmark = pytest.mark.node
 SERVER = [sys.executable, "-m", "trysquare", "serve", "tests.e2e.app_tools:tools"]
@@ -36,3 +41,28 @@ async def test_a_browser_shows_pages_and_answers_what_they_lead_to(tmp_path: Pat
         await host.shown("arguments", "old.txt")
         problems = [each for each in await host.window.problems() if "fonts" not in each and "NAME_NOT" not in each]
     assert problems == []
+
+
+async def test_a_page_of_a_server_behind_the_gateway_is_shown_with_its_origin_and_calls_its_own_tools(
+    tmp_path: Path,
+) -> None:
+    config = tmp_path / "mcp.json"
+    entry = {"command": sys.executable, "args": ["-m", "trysquare", "serve", "tests.e2e.app_tools:tools"]}
+    config.write_text(json.dumps({"mcpServers": {"shop": entry}}), encoding="utf-8")
+    gateway = [*SERVER[:4], "--gateway", str(config), "--project", str(tmp_path), "--profile", "full"]
+    listed = await asyncio.create_subprocess_exec(
+        *SERVER[:3], "list", *gateway[4:], cwd=REPOSITORY, stdout=asyncio.subprocess.DEVNULL,
+        env={**{name: value for name, value in os.environ.items() if name != "XDG_STATE_HOME"}, "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert await listed.wait() == 0
+    # Inspector takes options for its own.
+    script = tmp_path / "serve.sh"
+    script.write_text(f"exec {shlex.join(gateway)}\n", encoding="utf-8")
+    async with inspector(["sh", str(script)], tmp_path) as host:
+        await host.open_app("shop__order", article="lamp")
+        await host.view(["getByTestId", "origin"], ["getByText", "Page of the server shop"], ["waitFor"])
+        page: list[object] = ["frameLocator", "iframe"]
+        await host.view(page, ["getByTestId", "outcome"], ["getByText", "1 x lamp"], ["waitFor"])
+        await host.view(page, ["getByTestId", "field-count"], ["fill", "4"])
+        await host.view(page, ["getByTestId", "run"], ["click"])
+        await host.view(page, ["getByTestId", "outcome"], ["getByText", "4 x lamp"], ["waitFor"])

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tests.gateway.remote_servers import channels, remote
 from tests.gateway.toys import hear_nothing, words
-from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.pool.pool import open_pool
 from trysquare.gateway.upstream.oauth import login_lock
+from trysquare.store import Secrets
 
 
 async def main(url: str, secrets: str, what: str) -> None:

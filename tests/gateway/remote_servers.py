@@ -22,11 +22,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.announcing_server import AnnouncingServer
 from trysquare.gateway import ServerConfig
-from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import ConfigLocation
 from trysquare.gateway.upstream.http import StreamableHttpTransport
 from trysquare.gateway.upstream.sse import SseTransport
 from trysquare.gateway.upstream.transport import Transport as Channel
+from trysquare.store import Secrets
 
 Handler = Callable[[Request], Awaitable[Response]]
 

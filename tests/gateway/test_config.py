@@ -15,8 +15,8 @@ from inline_snapshot import snapshot
 from trysquare import ConfigurationError
 from trysquare.files.edit import read_file
 from trysquare.gateway import GatewayConfig, InvalidServer, ServerConfig, read_config
-from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import OAuthClient
+from trysquare.store import Secrets
 
 ENV = {"HOME": "/home/me", "TOKEN": "t0ken", "EMPTY": ""}
 

@@ -13,10 +13,14 @@ from typing import Any
 import mcp_types as types
 import pytest
 
+from tests.e2e.servers import served_over_http
 from tests.gateway.asking_server import SAMPLING
 from tests.gateway.opened import Gateway, Place, opened
 from tests.server.clients import client_of, text_of
 from tests.support import told
+from trysquare import CallContext, Tools, call_tool
+from trysquare.app import open_app
+from trysquare.settings import Settings
 
 SCRIPT = Path(__file__).with_name("asking_server.py")
 FRONTS = pytest.mark.parametrize("version", ["legacy", "2026-07-28"])
@@ -141,3 +145,27 @@ async def test_the_instructions_of_a_server_are_quoted_as_its_own(tmp_path: Path
     async with asking(tmp_path, era) as gateway, client_of(gateway.toolset, version) as client:
         said = told(await client.call_tool("mcp_far", {"action": "list"}))
     assert (said["server"], said["server_says"]) == ("far", "Be kind.")
+
+
+async def test_the_trace_of_a_call_goes_on_at_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    upstream = Tools("far")
+
+    @upstream.tool
+    def seen(context: CallContext) -> str:
+        """What came of the trace."""
+        return " ".join(str(context.meta.get(name)) for name in ("traceparent", "tracestate", "baggage"))
+
+    place = Place(folder=tmp_path)
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    async with served_over_http(upstream.toolset()) as url:
+        place.write_config({"far": {"url": url}})
+        async with open_app(Settings(gateway=(place.config,), project=tmp_path)) as app:
+            arguments = {"action": "execute", "tool_name": "seen"}
+            meta = {"traceparent": f"00-{trace}-b7ad6b7169203331-01", "tracestate": "a=1", "baggage": "user=7"}
+            found = await call_tool(app.toolset, "mcp_far", arguments, CallContext(meta=meta))
+            odd = await call_tool(app.toolset, "mcp_far", arguments, CallContext(meta={"traceparent": "00-\r\n"}))
+    assert trace in str(found.relayed)
+    assert "a=1" in str(found.relayed)
+    assert "user=7" not in str(found.relayed)
+    assert "00-" not in str(odd.relayed)

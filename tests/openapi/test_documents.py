@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from trysquare import ConfigurationError, Tool
-from trysquare.openapi import OpenApiToolset, from_openapi
+from trysquare import ConfigurationError, Tool, from_openapi
+from trysquare.openapi import OpenApiToolset
 
 CLOSED_WORDS = {"type", "properties", "required", "additionalProperties", "$defs", "description"}
 
@@ -234,3 +234,14 @@ def test_a_reference_that_leads_to_itself_and_a_huge_schema_end() -> None:
         given = body({"type": "object", "properties": {"x": {"$ref": f"#/components/schemas/{name}"}}})
         [tool] = from_openapi(document(operation(**given), components={"schemas": schemas})).tools()
         assert len(json.dumps(tool.input_schema)) < 100_000
+
+
+def test_choices_that_multiply_stay_few() -> None:
+    parts = [{"oneOf": [{"type": "object", "properties": {f"p{n}_{m}": {}}} for m in range(8)]} for n in range(8)]
+    given = {"name": "q", "in": "query", "schema": {"allOf": parts}}
+    document = {
+        "openapi": "3.1.0", "info": {"title": "Many", "version": "1"},
+        "paths": {"/x": {"get": {"parameters": [given]}}},
+    }  # fmt: skip
+    (tool,) = from_openapi(document).tools()
+    assert len(tool.arguments.exact["properties"]["q"]["anyOf"]) == 64

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.content.web_server import Answered, Asked, answer_json, web_server
-from trysquare import Client, ErrorCode, ToolError
-from trysquare.openapi import from_openapi
+from trysquare import Client, ErrorCode, ToolError, from_openapi
+from trysquare.store import SystemSecrets
 
 SPEC: dict[str, Any] = {"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}}
 
@@ -164,6 +164,13 @@ async def test_a_secret_comes_from_the_environment_and_is_missed_before_anything
     assert "OPENAPI_IN_QUERY" in str(refused.value.instruction)
     monkeypatch.setenv("OPENAPI_IN_QUERY", "a&b")
     assert (await sent(given, {})).target == "/v1/x?key=a%26b"
+
+
+async def test_a_secret_comes_from_the_keyring_or_from_a_store_of_the_users_own() -> None:
+    given = spec("/x", {"security": [{"inQuery": []}]}, components={"securitySchemes": SCHEMES})
+    SystemSecrets().write("OPENAPI_IN_QUERY", "kept")
+    assert (await sent(given, {})).target == "/v1/x?key=kept"
+    assert (await sent(given, {}, secrets={"OPENAPI_IN_QUERY": "own"}.get)).target == "/v1/x?key=own"
 
 
 async def test_an_operation_that_may_be_called_without_a_sign_in_is() -> None:

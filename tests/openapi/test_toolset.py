@@ -14,9 +14,8 @@ from fastapi import FastAPI, Header, HTTPException
 from pydantic import BaseModel
 
 from tests.content.web_server import Answered, Asked, answer_json, web_server
-from trysquare import Client, ErrorCode, Image, ToolError
+from trysquare import Client, ErrorCode, Image, ToolError, from_fastapi, from_openapi
 from trysquare.cli.main import main
-from trysquare.openapi import from_fastapi, from_openapi
 
 PIXEL = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
 

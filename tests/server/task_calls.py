@@ -18,7 +18,7 @@ from trysquare import Principal, Toolset
 from trysquare.core.json import JsonObject
 from trysquare.server import ServeOptions
 from trysquare.store import LazyDatabase
-from trysquare.store.tasks import StoredTasks
+from trysquare.store.tasks import StoredTasks, TaskFile
 
 Exchange: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
 """Sends a request and returns the response."""
@@ -30,7 +30,16 @@ LOOK = 0.02
 def stored_tasks(folder: Path, *, most_open: int = 64, most_kept: int = 1_000) -> StoredTasks:
     """Tasks in a state file of a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    return StoredTasks(LazyDatabase(folder / "state.db"), most_open=most_open, most_kept=most_kept)
+    return StoredTasks(TaskFile(LazyDatabase(folder / "state.db")), most_open=most_open, most_kept=most_kept)
+
+
+async def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something holds of what other processes write."""
+    async with asyncio.timeout(seconds):
+        while True:
+            if holds():
+                return
+            await asyncio.sleep(LOOK)
 
 
 class RefusedRequest(Exception):
@@ -65,12 +74,12 @@ class TaskClient:
             raise RefusedRequest(response["error"])
         return response["result"]
 
-    async def call(self, name: str, **arguments: Any) -> JsonObject:
-        return await self.ask("tools/call", name=name, arguments=arguments)
+    async def call(self, tool: str, /, **arguments: Any) -> JsonObject:
+        return await self.ask("tools/call", name=tool, arguments=arguments)
 
-    async def begin(self, name: str, **arguments: Any) -> str:
+    async def begin(self, tool: str, /, **arguments: Any) -> str:
         """Call a tool that answers with a task; returns the id of the task."""
-        created = await self.call(name, **arguments)
+        created = await self.call(tool, **arguments)
         assert created["resultType"] == "task"
         return created["taskId"]
 

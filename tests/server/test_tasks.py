@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.server.clients import client_of
-from tests.server.task_calls import RefusedRequest, TaskClient, stored_tasks, task_client
+from tests.server.task_calls import RefusedRequest, TaskClient, stored_tasks, task_client, until
 from trysquare import CallContext, Consent, Declarations, TaskOptions, ToolError, Toolset
 from trysquare.core.json import JsonObject
+from trysquare.store import LazyDatabase
+from trysquare.store.tasks import StoredTasks, TaskFile
 
 MISSING_CAPABILITY, INVALID_PARAMS, METHOD_NOT_FOUND = -32021, -32602, -32601
 YES: JsonObject = {"action": "accept", "content": {"approve": True}}
@@ -262,3 +265,87 @@ async def test_a_server_without_a_store_offers_no_tasks(work: Work) -> None:
     async with client_of(work.toolset(), "2026-07-28") as client:
         result = await client.call_tool("needs_task", {})
     assert not result.is_error
+
+
+def kept_tools(cancelled: list[JsonObject]) -> Toolset:
+    """Tools whose tasks hold secrets, are large, or leave something to end elsewhere."""
+    tools = Declarations()
+
+    async def on_cancel(checkpoints: Mapping[str, Any], context: CallContext) -> None:
+        cancelled.append({"checkpoints": dict(checkpoints), "principal": context.principal.subject})
+
+    @tools.declare(task=True)
+    async def sign_in(password: str, context: CallContext) -> str:
+        """Ask, and sign in."""
+        await context.ask("Now?")
+        return f"{len(password)} characters"
+
+    @tools.declare(task=True, result_limit=None)
+    async def large() -> str:
+        """Return much."""
+        return "x" * 10_000
+
+    @tools.declare(task=TaskOptions(resumes=True, on_cancel=on_cancel))
+    async def elsewhere(context: CallContext) -> str:
+        """Begin something elsewhere, and ask."""
+        if not context.checkpoints:
+            await context.checkpoint("begun", {"id": 7})
+        await context.ask("Go on?")
+        return str(context.checkpoints["begun"])
+
+    return tools.toolset()
+
+
+def stored_bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.glob("state.db*"))
+
+
+async def test_secrets_are_not_stored_and_work_while_the_server_lives(tmp_path: Path) -> None:
+    secret = "correct horse battery"
+    async with task_client(kept_tools([]), stored_tasks(tmp_path)) as client:
+        done, lost = await client.begin("sign_in", password=secret), await client.begin("sign_in", password=secret)
+        for task in (done, lost):
+            await client.until(task, "input_required")
+        await client.answer(done, answer={"action": "accept", "content": {}})
+        assert (await client.until(done))["result"]["content"][0]["text"] == f"{len(secret)} characters"
+        assert secret.encode() not in stored_bytes(tmp_path)
+        # Nobody else may read them, nor see which processes have tasks.
+        assert {path.stat().st_mode & 0o077 for path in (tmp_path, tmp_path / "tasks")} == {0}
+    async with task_client(kept_tools([]), stored_tasks(tmp_path)) as client:
+        await client.answer(lost, answer={"action": "accept", "content": {}})
+        ended = await client.until(lost)
+    assert (ended["status"], ended["error"]["data"]["code"]) == ("failed", "TASK_INTERRUPTED")
+
+
+async def test_a_result_that_is_too_large_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trysquare.server.tasks.MAX_RESULT", 5_000)
+    async with task_client(kept_tools([]), stored_tasks(tmp_path)) as client:
+        ended = await client.until(await client.begin("large"))
+    assert (ended["status"], ended["error"]["data"]["code"]) == ("failed", "BUDGET_EXHAUSTED")
+
+
+async def test_a_cancelled_task_ends_what_it_began_elsewhere(tmp_path: Path) -> None:
+    cancelled: list[JsonObject] = []
+    async with task_client(kept_tools(cancelled), stored_tasks(tmp_path)) as client:
+        answered, left = await client.begin("elsewhere"), await client.begin("elsewhere")
+        for task in (answered, left):
+            await client.until(task, "input_required")
+        await client.answer(answered, answer={"action": "accept", "content": {}})
+        assert (await client.until(answered))["result"]["content"][0]["text"] == "{'id': 7}"
+        await client.cancel(left)
+        await until(lambda: bool(cancelled))
+    assert cancelled == [{"checkpoints": {"begun": {"id": 7}}, "principal": "ada"}]
+
+
+async def test_a_task_is_gone_after_its_time(tmp_path: Path) -> None:
+    now = [1000.0]
+    tasks = StoredTasks(TaskFile(LazyDatabase(tmp_path / "state.db")), clock=lambda: now[0])
+    async with task_client(kept_tools([]), tasks) as client:
+        task = await client.begin("large")
+        await client.until(task)
+        now[0] += 3599
+        assert (await client.get(task))["status"] == "completed"
+        now[0] += 2
+        with pytest.raises(RefusedRequest) as caught:
+            await client.get(task)
+    assert caught.value.data["code"] == "TASK_NOT_FOUND"

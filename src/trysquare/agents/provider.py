@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -16,10 +16,11 @@ from trysquare.agents.journal import Journal, agent_bodies, report_config_error
 from trysquare.agents.run import AgentOutcome, AgentRequest
 from trysquare.agents.runner import AgentEnvironment, run_request, run_stored_request
 from trysquare.core.arguments import ToolArguments
+from trysquare.core.concurrency import shielded
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import Example
+from trysquare.core.metadata import Example, TaskOptions
 from trysquare.core.result import Result
 from trysquare.core.tool import Tool, tool
 from trysquare.core.toolset import StaticToolset, Toolset
@@ -27,6 +28,8 @@ from trysquare.jobs import JobsAddress, RunEngine, open_engine
 
 TOOLSET = "agents"
 MAX_WAIT = 300.0
+_JOB = "agent:job"
+"""The checkpoint of a task: the job of its run."""
 
 Seconds = Annotated[float | None, Field(description="Maximum duration of the run (start) or the wait (wait)", gt=0)]
 Job = Annotated[str, Field(description="The job that start returned", min_length=1, max_length=100)]
@@ -67,7 +70,7 @@ def agent_tool(definition: AgentDefinition, jobs: AgentJobs) -> Tool:
             case StartArguments():
                 limits = args.model_dump(exclude={"action"})
                 request = AgentRequest(agent=definition.name, principal=principal, **limits)
-                view = await jobs.start(request, principal=principal)
+                view = await _start(jobs, request, principal, context)
             case StatusArguments():
                 view = await jobs.status(args.job, principal=principal)
             case WaitArguments():
@@ -75,6 +78,10 @@ def agent_tool(definition: AgentDefinition, jobs: AgentJobs) -> Tool:
             case CancelArguments():
                 view = await jobs.cancel(args.job, principal=principal)
         return _response(definition, view)
+
+    async def cancel(checkpoints: Mapping[str, Any], context: CallContext) -> None:
+        if _JOB in checkpoints:
+            await jobs.cancel(checkpoints[_JOB], principal=context.principal.subject)
 
     return tool(
         agent,
@@ -90,12 +97,33 @@ def agent_tool(definition: AgentDefinition, jobs: AgentJobs) -> Tool:
         read_only=definition.workspace == "copy",
         destructive=definition.workspace == "project",
         result_limit=None,
+        task=TaskOptions(after=None, resumes=True, on_cancel=cancel),
         meta={"trysquare/read_only_actions": ("status", "wait")},
         examples=(
             Example(arguments={"action": "start", "task": "Make the failing test pass"}, explanation="Start a run."),
             Example(arguments={"action": "wait", "job": "Zk3…", "seconds": 60}, explanation="Wait up to a minute."),
         ),
     )
+
+
+async def _start(jobs: AgentJobs, request: AgentRequest, principal: str, context: CallContext) -> RunView:
+    """Start a run. A call that is a task ends with its run, and goes on with the same one after a restart."""
+    if not await context.become_task():
+        return await jobs.start(request, principal=principal)
+    job = context.checkpoints.get(_JOB)
+    if job is None:
+        job = (await jobs.start(request, principal=principal)).job
+        await context.checkpoint(_JOB, job)
+    try:
+        view = await jobs.status(job, principal=principal)
+        while not view.ended:
+            await context.progress(view.done, view.total, view.message)
+            view = await jobs.wait(job, principal=principal, known=view.done)
+    except asyncio.CancelledError:
+        if not context.runs_again:
+            await shielded(jobs.cancel(job, principal=principal))
+        raise
+    return view
 
 
 async def _wait(jobs: AgentJobs, args: WaitArguments, principal: str, context: CallContext) -> RunView:

@@ -38,7 +38,7 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.host_paths import relative_to
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import FAMILY, RESTART_RIGHT, ToolMetadata
+from trysquare.core.metadata import FAMILY, RESTART_RIGHT, TaskOptions, ToolMetadata
 from trysquare.core.result import Result
 from trysquare.core.threads import run_in_thread
 from trysquare.core.tool import Tool
@@ -163,6 +163,8 @@ class BotToolset(DynamicToolset):
             read_only=False,
             destructive=False,
             result_limit=None,
+            # A gate that waits for a decision in the console.
+            task=TaskOptions(after=None),
             right=right,
             meta={FAMILY: self.bot.name},
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from trysquare.cli.command import Command, option
 from trysquare.cli.terminal import count, say, styled
 from trysquare.core.errors import ConfigurationError
 from trysquare.files.edit import read_file, replace_file
-from trysquare.integrations.adoption import Adopted, adopt
+from trysquare.integrations.adoption import Adopted, adopt, servers_in
 
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", "site-packages"})
 
@@ -26,7 +27,7 @@ class _File:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the changes, or write them; exit code 1 where something is left for a person."""
-    found = [each for path in arguments.files for each in _adopted(path)]
+    found = list(_adopted(arguments.files))
     if not found:
         print("Nothing of FastMCP was found.")
         return 0
@@ -45,17 +46,36 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if left else 0
 
 
-def _adopted(path: Path) -> Iterator[_File]:
-    for file in _python_files(path):
-        try:
-            before = read_file(file)
-            adopted = adopt(before)
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"cannot be read: {error}.", where=str(file)) from None
-        except SyntaxError as error:
-            raise ConfigurationError(f"{error.msg} in line {error.lineno}.", where=str(file)) from None
+def _adopted(paths: Sequence[Path]) -> Iterator[_File]:
+    """The files that change; a server of one file is known in those that import it."""
+    texts = {file: text for path in paths for file in _python_files(path) if (text := _read(file, path)) is not None}
+    servers: dict[str, frozenset[str]] = {}
+    count_before = -1
+    while count_before != (count_before := sum(map(len, servers.values()))):
+        for file, text in texts.items():
+            module = file.parent.name if file.stem == "__init__" else file.stem
+            if found := servers_in(text, servers):
+                servers[module] = servers.get(module, frozenset()) | found
+    for file, text in texts.items():
+        adopted = adopt(text, servers)
         if adopted is not None:
-            yield _File(path=file, before=before, adopted=adopted)
+            yield _File(path=file, before=text, adopted=adopted)
+
+
+def _read(file: Path, named: Path) -> str | None:
+    """The text of a file; in a folder, one that is not Python is left out with a word."""
+    try:
+        text = read_file(file)
+        ast.parse(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot be read: {error}.", where=str(file)) from None
+    except SyntaxError as error:
+        problem = f"{error.msg} in line {error.lineno}."
+        if file == named:
+            raise ConfigurationError(problem, where=str(file)) from None
+        say(f"{file}: left alone: {problem}")
+        return None
+    return text
 
 
 def _python_files(path: Path) -> Iterator[Path]:

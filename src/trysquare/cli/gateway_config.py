@@ -20,7 +20,7 @@ from trysquare import gateway
 from trysquare.cli.command import Command, Parser, option
 from trysquare.cli.options import add_gateway_options, load_and_log
 from trysquare.core.errors import ConfigurationError, ErrorCode, require_extra
-from trysquare.store import LazyDatabase, project_state, user_state
+from trysquare.store import LazyDatabase, SystemSecrets, project_state, user_state
 from trysquare.store.location import prepare_folder
 from trysquare.store.pins import CommandPins
 
@@ -236,7 +236,7 @@ async def _login(arguments: argparse.Namespace) -> None:
         )
     require_extra("login", "httpx2", "mcp", feature="`gateway login`", code=ErrorCode.UPSTREAM_UNAVAILABLE)
     if arguments.remove:
-        gone = gateway.SystemSecrets().remove(gateway.login_name(server))
+        gone = SystemSecrets().remove(gateway.login_name(server))
         print(f"Signed out of `{server.name}`." if gone else f"There was no login at `{server.name}`.")
         return
     opens = not arguments.no_browser and _has_screen()
@@ -249,7 +249,7 @@ async def _login(arguments: argparse.Namespace) -> None:
 
     # The SDK logs a failed login with its traceback; our own error is enough.
     logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)
-    signed_in = await gateway.sign_in(server, gateway.SystemSecrets(), show=show)
+    signed_in = await gateway.sign_in(server, SystemSecrets(), show=show)
     print(f"{'Signed in to' if signed_in else 'Nobody needs to sign in to'} `{server.name}` ({server.shown}).")
 
 
@@ -261,7 +261,7 @@ def _has_screen() -> bool:
 def _secret(arguments: argparse.Namespace) -> None:
     name: str = arguments.name
     if arguments.remove:
-        gone = gateway.SystemSecrets().remove(name)
+        gone = SystemSecrets().remove(name)
         print(f"Deleted the secret `{name}`." if gone else f"There was no secret `{name}`.")
         return
     if sys.stdin.isatty():
@@ -270,7 +270,7 @@ def _secret(arguments: argparse.Namespace) -> None:
         value = sys.stdin.read().removesuffix("\n").removesuffix("\r")
     if not value:
         raise ConfigurationError("The secret is empty; nothing was stored.")
-    gateway.SystemSecrets().write(name, value)
+    SystemSecrets().write(name, value)
     reference = name if name.startswith("input:") else f"keyring:{name}"
     print(f"Stored the secret `{name}`. Refer to it in a file as ${{{reference}}}.")
 

@@ -29,6 +29,7 @@ from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.core.redaction import is_secret_name, mask_tokens
 from trysquare.core.text import closest_names
+from trysquare.store import SystemSecrets
 
 _KNOWN = frozenset({
     "command", "args", "env", "environment", "envFile", "cwd", "workingDirectory", "server_script_path", "type",
@@ -175,7 +176,7 @@ def _print_plan(new: Sequence[Import], file: Path) -> None:
 
 
 def _write(arguments: argparse.Namespace, new: Sequence[Import], present: dict[str, Any], file: Path) -> None:
-    secrets = gateway.SystemSecrets()
+    secrets = SystemSecrets()
     for each in new:
         if each.found.name in present:
             gateway.remove_server(file, each.found.name)

@@ -17,7 +17,7 @@ from trysquare.core.hints import location_of
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import APP_MIME_TYPE, ToolMetadata
 from trysquare.core.resources import ListedExtras, Resource
-from trysquare.core.text import closest_names
+from trysquare.core.text import closest_names, encodable
 from trysquare.core.tool import Tool
 
 SCHEME: Final = "ui://"
@@ -140,6 +140,14 @@ def _own(name: str, settings: Mapping[str, Any], *, border: bool) -> AppPage:
     html = _part("page.html").replace("/* style */", _part("style.css")).replace("<main></main>", _part(f"{name}.html"))
     html = html.replace("/* script */", f"{_part('result.js')}\n{_part(f'{name}.js')}")
     return AppPage(html, settings=settings, border=border)
+
+
+def framed_page(settings: Mapping[str, Any], *, permissions: Iterable[Permission] = (), **reach: Any) -> AppPage:
+    """The page of another server in a frame: labelled, with its messages checked. `settings` has both."""
+    written = encodable(json.dumps(settings, ensure_ascii=False)).replace("<", "\\u003c")
+    script = f"const settings = {written};\n{_part('framed.js')}"
+    html = _part("framed.html").replace("/* script */", script)
+    return AppPage(html, permissions=permissions, border=True, script=False, **reach)
 
 
 @cache

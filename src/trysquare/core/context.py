@@ -370,6 +370,25 @@ class CallContext:
         return False if become is None else await become()
 
     @property
+    def checkpoints(self) -> Mapping[str, Any]:
+        """What earlier runs of this task stored with `checkpoint`; nothing in its first run."""
+        return getattr(self.caller, "checkpoints", _NONE)
+
+    async def checkpoint(self, key: str, value: Any) -> bool:
+        """Store a JSON value that a later run of this task finds in `checkpoints`, if its server dies before the end.
+
+        From then on the function may run again. Does nothing, and returns False, where the call is not a task, or the
+        tool was declared without `task=TaskOptions(resumes=True)`.
+        """
+        save = getattr(self.caller, "checkpoint", None)
+        return False if save is None else await save(key, value)
+
+    @property
+    def runs_again(self) -> bool:
+        """Whether this run ends with its server, and the task goes on in another one from its checkpoints."""
+        return getattr(self.caller, "runs_again", False)
+
+    @property
     def reads_progress(self) -> bool:
         """Whether anybody reads the progress of this call."""
         return bool(getattr(self.caller, "reads_progress", True))

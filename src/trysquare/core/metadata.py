@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
-from typing import Any, Literal, TypeAlias, TypedDict, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from trysquare.core.errors import DeclarationError
 from trysquare.core.json import JsonObject
 from trysquare.core.text import closest_names, truncated_repr
+
+if TYPE_CHECKING:
+    from trysquare.core.context import CallContext
 
 UNPREFIXED = "trysquare/unprefixed_name"
 """The key of `meta` with a tool's name without prefix, which descriptions use."""
@@ -87,6 +90,12 @@ class TaskOptions:
     repeats: bool | None = None
     """Whether the function may run again after its server died while it ran; None where the tool is read-only or
     idempotent. `context.request_id` is the same in every run. Where it may not, the task fails instead."""
+    resumes: bool = False
+    """Whether the function goes on from what it stored with `context.checkpoint()`: once it has stored something, it
+    may run again whatever `repeats` says."""
+    on_cancel: Callable[[Mapping[str, Any], CallContext], Awaitable[None]] | None = None
+    """Called with the checkpoints of a task that is cancelled while its function does not run: to end elsewhere what
+    it began there. While the function runs, it is cancelled itself."""
 
     def __post_init__(self) -> None:
         wrong = [name for name in ("ttl", "poll") if getattr(self, name) <= 0]

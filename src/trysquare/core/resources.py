@@ -83,6 +83,7 @@ class Resource:
 
 
 _PART = re.compile(r"\{(\+?)([A-Za-z_]\w*)(\*?)\}", re.ASCII)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S", re.ASCII)
 _QUERY = re.compile(r"\{\?([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*)\}$", re.ASCII)
 
 
@@ -204,8 +205,12 @@ def resource(
 
 
 def _require_parameters(function: Callable[..., Any], signature: Signature, template: ResourceTemplate) -> None:
-    """The parts of the URI and the parameters of the function must be the same."""
+    """The address must be a URI, and its parts and the parameters of the function the same."""
     uri, parts, schema = template.uri_template, template.parameters, signature.arguments.wire
+    if _SCHEME.match(uri) is None:
+        raise DeclarationError(
+            f"`{uri}` is not a URI: it has no scheme. Write one in front, such as `notes://{uri.strip('/ ')}`."
+        )
     if template.unsupported is not None:
         raise DeclarationError(
             f"`{template.unsupported}` in `{uri}` matches nothing. Write `{{name}}` for one segment, `{{name*}}` for "

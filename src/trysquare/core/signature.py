@@ -24,7 +24,7 @@ from trysquare.core.arguments import LazyArguments, ToolArguments, UnionArgument
 from trysquare.core.context import CallContext
 from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeclarationError
-from trysquare.core.hints import bound_names, docstring_of, function_name, hints_of
+from trysquare.core.hints import bound_names, docstring_of, function_name, hints_of, location_of
 from trysquare.core.injection import InjectionPlan, ValueSources, plan_injection
 from trysquare.core.json import JsonObject
 from trysquare.core.schema.build import (
@@ -127,24 +127,53 @@ class Parameter:
         return schema if self.is_required() else with_default(schema, self.default)
 
 
+class _UndefinedName(DeclarationError):
+    """A type of an argument names a class that is not defined yet, or never."""
+
+
+def _missing_name(model: type[BaseModel]) -> str:
+    try:
+        model.model_rebuild(force=True)
+    except PydanticUndefinedAnnotation as error:
+        return f": name `{error.name}` is not defined"
+    except PydanticUserError:
+        pass
+    return ""
+
+
 class FunctionArguments(_OneModelArguments):
     """Arguments given by the parameters of a plain function. The model behind them is made at the first call."""
 
-    def __init__(self, name: str, parameters: dict[str, Parameter]) -> None:
+    def __init__(self, name: str, parameters: dict[str, Parameter], location: str | None = None) -> None:
         self._name = name
         self._parameters = parameters
+        self._location = location
 
     @cached_property
     def _wire(self) -> JsonObject:
         plain = closed_object_schema(self._parameters, Parameter.plain_schema, Parameter.is_required)
-        return normalize_schema(plain) if plain is not None else model_schema(self._model)
+        if plain is not None:
+            return normalize_schema(plain)
+        try:
+            return model_schema(self._model)
+        except (PydanticUndefinedAnnotation, PydanticUserError) as error:
+            if error.code not in ("undefined-annotation", "class-not-fully-defined"):
+                raise
+            raise _UndefinedName(
+                f"An argument of `{self._name}` has a type that is not complete{_missing_name(self._model)}. "
+                "Define or import what its annotations name.",
+                location=self._location,
+            ) from error
 
     @cached_property
     def _model(self) -> type[BaseModel]:
         # The model's own names differ from the parameters', which may be names that pydantic keeps to itself.
         infos = {name: parameter.field() for name, parameter in self._parameters.items()}
         fields: Any = {_PARAMETER + name: (info.annotation, info) for name, info in infos.items()}
-        config = ConfigDict(extra="forbid", alias_generator=lambda name: name.removeprefix(_PARAMETER))
+        # A union may have choices that no JSON is; the others are listed.
+        config = ConfigDict(
+            extra="forbid", alias_generator=lambda name: name.removeprefix(_PARAMETER), arbitrary_types_allowed=True
+        )
         return create_model(self._name, __config__=config, **fields)
 
     def parse(self, tool: str, raw: JsonObject) -> JsonObject:
@@ -206,7 +235,7 @@ def inspect_signature(function: Callable[..., Any], values: ValueSources | None 
             _require_schema(function, arguments, {})
             return Signature(arguments=arguments, model_parameter=name, injected=injected, returns=hints.get("return"))
     named = _named_parameters(function, parameters, hints)
-    arguments = FunctionArguments(function_name(function), named)
+    arguments = FunctionArguments(function_name(function), named, location_of(function))
     _require_schema(function, arguments, named)
     return Signature(arguments=arguments, injected=injected, returns=hints.get("return"))
 
@@ -227,7 +256,7 @@ def _require_schema(function: Callable[..., Any], arguments: Arguments, paramete
     """Make the schema now: a type that has none is the author's mistake, and must not wait for a client to find it."""
     try:
         _ = arguments.wire
-    except PydanticUndefinedAnnotation:
+    except (_UndefinedName, PydanticUndefinedAnnotation):
         # A model may name a class that is written further down; the schema is made when it is first needed.
         return
     except (PydanticUserError, ValueError, TypeError) as error:
@@ -263,7 +292,7 @@ def _refuse_unbound(function: Any) -> None:
             f"`{name}` is a class method that has no class yet. Declare it after its class: `tools.tool(Class.{name})`."
         )
     if not callable(function):
-        raise DeclarationError(f"A `{type(function).__name__}` is not a function. Declare a function.")
+        raise DeclarationError(f"A value of type `{type(function).__name__}` is not a function. Declare a function.")
     if inspect.isclass(function):
         raise DeclarationError(f"`{name}` is a class. Declare a function, or a method of an instance of it.")
     holder = getattr(function, "__qualname__", "").rpartition(".")[0]

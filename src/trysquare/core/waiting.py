@@ -55,6 +55,8 @@ class PagedQuestion(Generic[S]):
 
     async def wait(self, context: CallContext) -> None:
         """Return when the pending call was decided, when nobody looks, or when it has waited long enough."""
+        # A client with tasks need not wait with it.
+        await context.become_task()
         left, reported = context.remaining(), 0.0
         until = time.monotonic() + min(self._watched.patience, float("inf") if left is None else left / 2)
         while time.monotonic() < until and await run_in_thread(self._watched.is_watched):

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from trysquare.gateway.config.entries import TRANSPORTS
     from trysquare.gateway.config.launch import LaunchPins, UnapprovedServer, secret_positions
     from trysquare.gateway.config.load import GatewayConfig, add_server, read_config, remove_server, written_entries
-    from trysquare.gateway.config.secrets import SystemSecrets
     from trysquare.gateway.definitions.registry import DefinitionRegistry, PendingChange
     from trysquare.gateway.models import InvalidServer, ServerConfig, ServerEntry
     from trysquare.gateway.provider import open_gateway
@@ -28,7 +27,6 @@ __all__ = [
     "PendingChange",
     "ServerConfig",
     "ServerEntry",
-    "SystemSecrets",
     "UnapprovedServer",
     "add_server",
     "login_name",
@@ -47,7 +45,6 @@ __getattr__, __dir__ = lazy_exports(
         "config.entries": "TRANSPORTS",
         "config.launch": "LaunchPins UnapprovedServer secret_positions",
         "config.load": "GatewayConfig add_server read_config remove_server written_entries",
-        "config.secrets": "SystemSecrets",
         "definitions.registry": "DefinitionRegistry PendingChange",
         "models": "InvalidServer ServerConfig ServerEntry",
         "provider": "open_gateway",

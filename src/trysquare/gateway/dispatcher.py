@@ -55,7 +55,7 @@ async def execute(
     definition = servers.find_known(server, tool) or await servers.find(server, tool)
     if (change := servers.registry.pending_change(server.name, tool)) is not None and change.refuses:
         raise change.refusal()
-    if definition is None:
+    if definition is None or (definition.is_for_pages and not builder.is_typed):
         raise unknown_tool(servers, server, tool, inputs, builder)
 
     resolved, notes = inputs, ()

@@ -214,6 +214,13 @@ class ToolDefinition:
     input_schema: JsonObject = field(default_factory=lambda: {"type": "object"})
     output_schema: JsonObject | None = None
     annotations: JsonObject = field(default_factory=dict[str, Any])
+    page: JsonObject = field(default_factory=dict[str, Any])
+    """Its page, and whether only pages call it: `resourceUri` and `visibility` of MCP Apps."""
+
+    @property
+    def is_for_pages(self) -> bool:
+        """Whether models do not see it."""
+        return self.page.get("visibility") == ["app"]
 
     @property
     def typed_output(self) -> JsonObject | None:

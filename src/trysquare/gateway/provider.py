@@ -92,7 +92,7 @@ async def _open_toolset(
                 transports=prestarted.open_transport,
             )
         )
-        sender = CallSender(pool.call, CallLedger(folder / "ledger.db"))
+        sender = CallSender(pool.call, CallLedger(folder / "ledger.db"), pool.cancel_task)
         stack.push_async_callback(sender.close)
         results = ResultStore(folder / "results")
         stack.callback(results.close)

@@ -18,6 +18,7 @@ from trysquare.core.resources import Read, Resource, ResourceTemplate
 from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import Toolset
 from trysquare.core.untrusted import cleaned_text, cleaned_value
+from trysquare.gateway.apps import is_page, page_address, page_of_server, served_page
 from trysquare.gateway.definitions.registry import OfferKind
 from trysquare.gateway.models import ServerConfig, upstream_name
 from trysquare.gateway.results.present import RESOURCE, resource_contents
@@ -90,6 +91,9 @@ class Addresses:
 
     def qualified(self, address: str) -> tuple[str, str] | None:
         """The server and its own address, for an address under the name of its server."""
+        if (page := page_of_server(address)) is not None:
+            claims = self._claims.get(page[0])
+            return page if claims is not None and claims.covers(page[1]) else None
         for server, claims in self._claims.items():
             start = address_at(server, "")
             if address.startswith(start) and claims.covers(inner := address.removeprefix(start)):
@@ -97,6 +101,8 @@ class Addresses:
         return None
 
     def served(self, server: str, address: str) -> str:
+        if is_page(address):
+            return page_address(server, address)
         is_sole = not self.is_ours(address) and not [one for one in self.claimants(address) if one != server]
         return address if is_sole else address_at(server, address)
 
@@ -167,13 +173,21 @@ class UpstreamOffers:
     def use_addresses(self, servers: Sequence[ServerConfig], own: Toolset | None) -> None:
         claims = {
             server.name: Claims(
-                addresses=frozenset(filter(may_claim, self._entries(server.name, "resources", "uri"))),
+                addresses=frozenset(
+                    filter(may_claim, [*self._entries(server.name, "resources", "uri"), *self._pages(server)])
+                ),
                 prefixes=tuple(filter(may_claim, map(prefix_of, self._entries(server.name, "templates", TEMPLATE)))),
             )
             for server in servers
         }
         self.addresses = Addresses(claims, own)
         self._servers_by_name = {server.name: server for server in servers}
+
+    def _pages(self, server: ServerConfig) -> Iterator[str]:
+        """The pages that tools name: a server need not list them."""
+        for one in self._servers.known(server) or ():
+            if "resourceUri" in one.page:
+                yield one.page["resourceUri"]
 
     def resources(self, server: ServerConfig) -> Iterator[Resource]:
         for uri, entry in self._entries(server.name, "resources", "uri").items():
@@ -192,7 +206,8 @@ class UpstreamOffers:
         """The resource at an address, read only from the server that claims it."""
         if (qualified := self.addresses.qualified(uri)) is not None:
             return self._at(*qualified)
-        if self.addresses.is_ours(uri):
+        if self.addresses.is_ours(uri) or is_page(uri):
+            # A page is served under the name of its server only.
             return None
         claimants = self.addresses.claimants(uri)
         if len(claimants) > 1:
@@ -219,7 +234,7 @@ class UpstreamOffers:
             uri=self.addresses.served(server.name, uri),
             name=get_str_or_none(entry, "name") or uri,
             read=self._reader(server),
-            title=get_str_or_none(entry, "title"),
+            title=f"Page of the server {server.name}" if is_page(uri) else get_str_or_none(entry, "title"),
             description=get_str_or_none(entry, "description"),
             mime_type=get_str_or_none(entry, "mimeType"),
             size=size if isinstance(size, int) else None,
@@ -283,6 +298,10 @@ class UpstreamOffers:
         async def read(uri: str, values: dict[str, str], context: CallContext) -> Sequence[ResourceContents]:
             inner = self._inner(uri)
             answer = await self._servers.request(server, "resources/read", {"uri": inner}, context, about=inner)
+            if is_page(inner):
+                tools, resources = self._servers.known(server) or (), address_at(server.name, "")
+                parts = map(as_object, as_list(cleaned_value(answer.get("contents")))[:1])
+                return [served_page(server, inner, part, tools, resources) for part in parts]
             found = [_contents(as_object(part)) for part in as_list(cleaned_value(answer.get("contents")))]
             # Embedded contents must not pass for those of another server either.
             return [replace(one, uri=self.addresses.served(server.name, one.uri)) for one in found]

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -20,6 +20,7 @@ from trysquare.core.redaction import mask_tokens, redact_text, redacted_json
 from trysquare.core.text import encodable, truncate
 from trysquare.core.threads import run_in_thread
 from trysquare.gateway.models import ServerConfig, ToolDefinition, UpstreamResult
+from trysquare.gateway.upstream.request import CHECKPOINT, UpstreamRequest
 from trysquare.store.call_ledger import CallEnd, CallLedger, CallState, KeyedCall, NewCall
 
 THREAD_BYTES = 256 * 1024
@@ -38,6 +39,9 @@ _NOTED_BYTES = 64 * 1024
 
 SendCall: TypeAlias = Callable[..., Awaitable[UpstreamResult]]
 """`ServerPool.call`: `on_sent` is called just before the server may see the call."""
+
+CancelTask: TypeAlias = Callable[[str, str, CallContext], Awaitable[None]]
+"""`ServerPool.cancel_task`."""
 
 
 class SendResult(NamedTuple):
@@ -63,8 +67,9 @@ class LedgerEntry:
 class CallSender:
     """Sends calls to servers: ledger entry first, one attempt, and a retry only where it does no harm."""
 
-    def __init__(self, call: SendCall, ledger: CallLedger) -> None:
+    def __init__(self, call: SendCall, ledger: CallLedger, cancel: CancelTask) -> None:
         self._call, self.ledger = call, ledger
+        self._cancel = cancel
         self._is_open = False
         self._waiting: dict[bytes, LedgerEntry] = {}
         self._endings: set[asyncio.Future[CallState]] = set()
@@ -83,7 +88,9 @@ class CallSender:
         has_references = arguments is not None and arguments is not inputs
         # A resolved reference can be long.
         body = await run_in_thread(lambda: encode_inputs(inputs)) if has_references else encode_inputs(inputs)
-        entry = self._waiting.pop(_call_key(server, definition, body, context), None) if self._waiting else None
+        entry = self._resumed(server, definition, body, context, request_key) if context.checkpoints else None
+        if entry is None:
+            entry = self._waiting.pop(_call_key(server, definition, body, context), None) if self._waiting else None
         if entry is None:
             shown, encoded = inputs if arguments is None else arguments, None if has_references else body
             begun = await self._begin(server, definition, shown, encoded, context.principal.subject, request_key)
@@ -110,6 +117,28 @@ class CallSender:
         await self._record_result(entry, answer, server, definition, inputs)
         return SendResult(answer)
 
+    async def cancel(self, checkpoints: Mapping[str, Any], context: CallContext) -> None:
+        """Cancel the tasks that servers answered the calls of a cancelled task with."""
+        for key, kept in checkpoints.items():
+            if key.startswith(CHECKPOINT):
+                await self._cancel(kept["server"], kept["task"], context)
+                end = CallEnd(state="sent_unknown", ended=time.time(), note="cancelled by the caller")
+                await run_in_thread(self.ledger.open)
+                await self._end(LedgerEntry(id=kept["ledger"], request_key=kept["request_key"]), end, None)
+
+    def _resumed(
+        self,
+        server: ServerConfig,
+        definition: ToolDefinition,
+        body: bytes,
+        context: CallContext,
+        request_key: str | None,
+    ) -> LedgerEntry | None:
+        """The entry of a call that an earlier run of this task has sent, and that its server runs as a task."""
+        key = UpstreamRequest.of_tool(definition.name, body).checkpoint_key(server.name)
+        kept = context.checkpoints.get(key)
+        return None if kept is None else LedgerEntry(id=kept["ledger"], request_key=request_key, is_sent=True)
+
     async def close(self) -> None:
         await run_in_thread(self.ledger.close)
 
@@ -120,7 +149,10 @@ class CallSender:
         while True:
             tries += 1
             try:
-                return await self._call(server.name, definition.name, body, context, on_sent=entry.sent)
+                return await self._call(
+                    server.name, definition.name, body, context, on_sent=entry.sent,
+                    checkpoint={"ledger": entry.id, "request_key": entry.request_key},
+                )  # fmt: skip
             except ToolError as error:
                 pause = pause_before_retry(definition, error, tries, context)
                 if pause is None:

@@ -91,16 +91,17 @@ class GatewayService:
 
     def names(self, server: ServerConfig) -> list[str] | None:
         known = self.known(server)
-        return None if known is None else [one.name for one in known]
+        return None if known is None else [one.name for one in known if not one.is_for_pages]
 
     async def definitions(self, server: ServerConfig) -> tuple[ToolDefinition, ...]:
-        """The tools of a server; registered ones at once, with a refresh in the background."""
+        """The tools of a server that models see; registered ones at once, with a refresh in the background."""
         known = self.known(server)
         if known is None:
             await self.refresh(server)
-            return self.known(server) or ()
-        self.refresh_in_background(server)
-        return known
+            known = self.known(server) or ()
+        else:
+            self.refresh_in_background(server)
+        return tuple(one for one in known if not one.is_for_pages)
 
     def find_known(self, server: ServerConfig, tool: str) -> ToolDefinition | None:
         return self.registry.find(server.name, tool) if server.offers(tool) else None

@@ -9,10 +9,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
+from trysquare.core.apps import META_KEY
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ErrorCode, InvalidArguments, NotFound, ToolError
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import ToolMetadata
+from trysquare.core.metadata import TaskOptions, ToolMetadata
 from trysquare.core.output import Output
 from trysquare.core.result import Result
 from trysquare.core.signature import Arguments, PassthroughArguments
@@ -21,12 +22,15 @@ from trysquare.core.tool import Tool
 from trysquare.core.untrusted import cleaned_text, cleaned_value, folded
 from trysquare.gateway import arguments as calling
 from trysquare.gateway import listing
+from trysquare.gateway.apps import served_link
 from trysquare.gateway.arguments import CallBuilder, GatewayCall, ListCall, ReadCall, ServerCall, UpstreamCallBuilder
 from trysquare.gateway.models import GATEWAY, READ, ServerConfig, ServerEntry, ToolDefinition, upstream_name
 from trysquare.gateway.results.store import ReadOn
 from trysquare.gateway.service import GatewayService
 
 TOOLSET = "gateway"
+LONG_CALL = 10.0
+"""Seconds after which a call becomes a task, for clients with tasks."""
 _LONG_LIST = 100
 _FULL, _LEVELS, _GATEWAY = frozenset({"full"}), frozenset({"levels"}), frozenset({"gateway"})
 
@@ -48,7 +52,9 @@ def server_tool(
 
     profiles = _LEVELS | _FULL if alone else _LEVELS
     description = listing.server_description(entry, names)
-    return _tool(entry.tool_name, description, calling.SERVER_ARGUMENTS, run, profiles, category=entry.name)
+    return _tool(
+        entry.tool_name, description, calling.SERVER_ARGUMENTS, run, profiles, category=entry.name, task=_long(servers)
+    )
 
 
 def gateway_tool(servers: GatewayService, finder: listing.ToolFinder) -> Tool:
@@ -59,9 +65,8 @@ def gateway_tool(servers: GatewayService, finder: listing.ToolFinder) -> Tool:
         server = servers.server(call.server)
         return await _dispatch(servers, finder, server, call, context, CallBuilder(GATEWAY, server=server.name))
 
-    return _tool(
-        GATEWAY, listing.gateway_description(servers.entries.values()), calling.GATEWAY_ARGUMENTS, run, _GATEWAY
-    )
+    description = listing.gateway_description(servers.entries.values())
+    return _tool(GATEWAY, description, calling.GATEWAY_ARGUMENTS, run, _GATEWAY, task=_long(servers))
 
 
 def read_tool(servers: GatewayService) -> Tool:
@@ -85,11 +90,13 @@ def upstream_tool(servers: GatewayService, server: ServerConfig, definition: Too
         _executor(servers, server.name, definition.name, UpstreamCallBuilder(server, name)),
         _FULL,
         category=server.name,
+        task=_long(servers),
         title=None if definition.title is None else folded(definition.title),
         read_only=_hint(hints, "readOnlyHint"),
         destructive=_hint(hints, "destructiveHint"),
         idempotent=_hint(hints, "idempotentHint"),
         open_world=_hint(hints, "openWorldHint"),
+        meta={META_KEY: served_link(server.name, definition.page)} if definition.page else {},
         output=None if definition.typed_output is None else Output.listed(cleaned_value(definition.typed_output)),
     )
 
@@ -97,7 +104,14 @@ def upstream_tool(servers: GatewayService, server: ServerConfig, definition: Too
 def unlisted_tool(servers: GatewayService, server: ServerConfig, name: str, tool: str) -> Tool:
     """A tool of a server that was not contacted yet."""
     run = _executor(servers, server.name, tool, UpstreamCallBuilder(server, name))
-    return _tool(name, f"`{tool}` of {server.name}.", PassthroughArguments(wire={"type": "object"}), run, frozenset())
+    return _tool(
+        name,
+        f"`{tool}` of {server.name}.",
+        PassthroughArguments(wire={"type": "object"}),
+        run,
+        frozenset(),
+        task=_long(servers),
+    )
 
 
 def colliding_tool(name: str, owners: Sequence[tuple[ServerConfig, str]]) -> Tool:
@@ -242,6 +256,11 @@ async def _read(servers: GatewayService, call: ReadCall, context: CallContext, r
     from trysquare.gateway.results.read import read_result
 
     return await read_result(servers.results, call, context=context, read_call=read_call)
+
+
+def _long(servers: GatewayService) -> TaskOptions:
+    """A call of a server: a task once it takes long, or once the server itself makes one of it."""
+    return TaskOptions(after=LONG_CALL, resumes=True, on_cancel=servers.sender.cancel)
 
 
 def _hint(annotations: JsonObject, name: str) -> bool | None:

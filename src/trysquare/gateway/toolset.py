@@ -84,6 +84,8 @@ class GatewayToolset(DynamicToolset):
         built = [_reuse(known.get(tool.name), tool) for tool in self._build_tools()]
         if len(built) != len(known) or any(known.get(tool.name) is not tool for tool in built):
             self.replace(tools=built)
+            # Tools name pages that their server need not list.
+            self._offers.use_addresses(self._usable(), self._own)
 
     def prepare(self, server: str) -> None:
         """Build the tools of a server; called in a thread, since a long list takes a while."""
@@ -160,7 +162,11 @@ class GatewayToolset(DynamicToolset):
             for one in upstream:
                 if one.tool.name not in taken and (self._own is None or self._own.find(one.tool.name) is None):
                     offered.setdefault(one.tool.name, []).append(one)
-        self._offered = {name: group[0] for name, group in offered.items() if len(group) == 1}
+        self._offered = {
+            name: group[0]
+            for name, group in offered.items()
+            if len(group) == 1 and not group[0].definition.is_for_pages
+        }
         for name, group in offered.items():
             yield group[0].tool if len(group) == 1 else _collision(name, group)
         yield gateway_tool(self.servers, self._finder)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Awaitable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from trysquare.core.context import CallContext
 from trysquare.core.errors import ToolError
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("trysquare.telemetry")
 
+_PARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_LONGEST_STATE: Final = 512
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
@@ -158,6 +161,23 @@ def _callers_trace(current: Span, context: CallContext, *, is_request: bool) -> 
 
     found = extract({name: text for name, text in context.meta.items() if isinstance(text, str)})
     return found if get_current_span(found).get_span_context().is_valid else None
+
+
+def trace_meta(context: CallContext) -> Mapping[str, str]:
+    """`traceparent` and `tracestate` for a request to another server: of the current span, else of the caller.
+
+    Not `baggage`: it may say what the other server is not to know.
+    """
+    found: dict[str, str] = {}
+    if "opentelemetry.trace" in sys.modules:
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        TraceContextTextMapPropagator().inject(found)
+    if not found and isinstance(parent := context.meta.get("traceparent"), str) and _PARENT.fullmatch(parent):
+        found["traceparent"] = parent
+        if isinstance(state := context.meta.get("tracestate"), str) and len(state) <= _LONGEST_STATE:
+            found["tracestate"] = state
+    return found
 
 
 def _own_attributes(tool: Tool) -> dict[str, str]:

@@ -174,7 +174,7 @@ def _checked(root: Any, where: str, address: str | None) -> Document:
     if version is None or not str(version).startswith(_VERSIONS):
         known = "it has no key `openapi`" if version is None else f"its version is {truncate(str(version), 40)}"
         raise ConfigurationError(
-            f"this is no OpenAPI document of version 3.0 or later: {known}.", where=where,
+            f"this is not an OpenAPI document of version 3.0 or later: {known}.", where=where,
             hint="Name the file that begins with `openapi: 3.…`.",
         )  # fmt: skip
     if not isinstance(found.get("paths"), dict):

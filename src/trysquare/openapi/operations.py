@@ -52,6 +52,10 @@ class Body:
     """Arguments that are its fields, and their names there; empty where one argument is the whole of it."""
     argument: str = ""
     """The argument that is the whole body."""
+    is_required: bool = False
+    """Whether there is a body even where no argument is given."""
+    required: frozenset[str] = frozenset()
+    """Arguments without which no body is complete."""
     binary: frozenset[str] = frozenset()
     """Fields whose text is Base64."""
 
@@ -153,6 +157,8 @@ def _read(document: Document, path: str, method: str, operation: JsonObject, ite
     whole: JsonObject = {
         "type": "object", "properties": properties, "required": required, "additionalProperties": False
     }  # fmt: skip
+    if body is not None and not body.is_required and body.required:
+        whole["dependentRequired"] = {argument: sorted(body.required - {argument}) for argument in body.fields}
     exact = with_definitions(
         exact_schema(whole), {name: exact_schema(each) for name, each in reader.definitions.items()}
     )
@@ -268,7 +274,9 @@ def _read_body(
     media = as_object(content[media_type])
     is_required = given.get("required") is True
     if kind in ("text", "bytes"):
-        schema: JsonObject = {"type": "string", "description": "The body" if kind == "text" else "The body, as Base64"}
+        schema: JsonObject = {"type": "string", "description": "The body"}
+        if kind == "bytes":
+            schema["format"] = "byte"
         return _whole_body(kind, media_type, schema, given, properties, required, is_required)
     schema = reader.read(media.get("schema", {}))
     resolved = _opened(schema, reader.definitions)
@@ -283,7 +291,14 @@ def _read_body(
         if is_required and name in wanted:
             required.append(argument)
     binary = frozenset(name for name, part in fields.items() if part.get("format") in ("binary", "byte"))
-    return Body(kind=kind, media_type=media_type, fields=names, binary=binary if kind == "multipart" else frozenset())
+    return Body(
+        kind=kind,
+        media_type=media_type,
+        fields=names,
+        binary=binary if kind == "multipart" else frozenset(),
+        is_required=is_required,
+        required=frozenset(argument for argument, name in names.items() if name in wanted),
+    )
 
 
 def _opened(schema: JsonObject, definitions: Mapping[str, JsonObject]) -> JsonObject:

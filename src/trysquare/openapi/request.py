@@ -18,6 +18,7 @@ from trysquare.openapi.operations import Body, Operation, Parameter
 
 _RESERVED = ":/?#[]@!$&'()*+,;="
 _DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
+_UNESCAPED = {"spaceDelimited": " ", "pipeDelimited": "|"}
 _HEADER = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 
 
@@ -52,7 +53,7 @@ def build_request(operation: Operation, arguments: JsonObject) -> Request:
         elif each.location == "header":
             headers[each.name] = _header_text(each, value)
         else:
-            cookies.append(f"{each.name}={quote(_joined(value, ',', each.explode), safe='')}")
+            cookies.extend(_cookie_parts(each, value))
     body = None if operation.body is None else _encoded(operation.body, arguments, headers)
     return Request(
         method=operation.method.upper(),
@@ -116,12 +117,32 @@ def _matrix(name: str, value: Any, explode: bool) -> str:
     return f";{name}={_joined(value, ',', explode=False, encode=True)}"
 
 
+def _check_items(parameter: Parameter, value: Any) -> None:
+    """Refuse items that contain what separates them, where a style has no escape for it."""
+    delimiter = "," if parameter.location == "header" else _UNESCAPED.get(parameter.style)
+    if delimiter is None or not isinstance(value, (dict, list)):
+        return
+    if isinstance(value, list):
+        pieces = cast(list[Any], value)
+    else:
+        named = cast(JsonObject, value)
+        pieces = [*named, *named.values()]
+    for each in pieces:
+        if delimiter in _text(each):
+            raise InvalidArguments(
+                f"`{parameter.argument}` must not contain {delimiter!r}, which separates its items: {_text(each)!r}.",
+                instruction="Send the call again without it.",
+            )
+
+
 def _query_parts(parameter: Parameter, value: Any) -> Iterator[str]:
     name, safe = quote(parameter.name, safe="[]"), _RESERVED if parameter.allows_reserved else ""
 
     def encoded(part: Any) -> str:
         return quote(_text(part), safe=safe)
 
+    if not parameter.explode:
+        _check_items(parameter, value)
     if parameter.is_json or not isinstance(value, (dict, list)):
         yield f"{name}={quote(one_line_json(value), safe='') if parameter.is_json else encoded(value)}"
     elif isinstance(value, list):
@@ -136,7 +157,7 @@ def _query_parts(parameter: Parameter, value: Any) -> Iterator[str]:
         yield from (f"{quote(key, safe='')}={encoded(part)}" for key, part in cast(JsonObject, value).items())
     else:
         parts = [text for key, part in cast(JsonObject, value).items() for text in (quote(key, safe=""), encoded(part))]
-        yield f"{name}={','.join(parts)}"
+        yield f"{name}={_DELIMITERS.get(parameter.style, ',').join(parts)}"
 
 
 def _deep(name: str, value: JsonObject, safe: str) -> Iterator[str]:
@@ -151,7 +172,23 @@ def _deep(name: str, value: JsonObject, safe: str) -> Iterator[str]:
             yield f"{inner}={quote(_text(part), safe=safe)}"
 
 
+def _cookie_parts(parameter: Parameter, value: Any) -> Iterator[str]:
+    """`name=value` of a cookie: one for each item or property of an exploded value."""
+    name = parameter.name
+    if parameter.is_json:
+        yield f"{name}={quote(one_line_json(value), safe='')}"
+    elif parameter.explode and isinstance(value, list):
+        yield from (f"{name}={quote(_text(each), safe='')}" for each in cast(list[Any], value))
+    elif parameter.explode and isinstance(value, dict):
+        pairs = cast(JsonObject, value).items()
+        yield from (f"{quote(key, safe='')}={quote(_text(part), safe='')}" for key, part in pairs)
+    else:
+        yield f"{name}={_joined(value, ',', explode=False, encode=True)}"
+
+
 def _header_text(parameter: Parameter, value: Any) -> str:
+    if not parameter.is_json:
+        _check_items(parameter, value)
     text = one_line_json(value) if parameter.is_json else _joined(value, ",", parameter.explode)
     if not _HEADER.fullmatch(text):
         raise InvalidArguments(
@@ -181,7 +218,7 @@ def _body_value(body: Body, arguments: JsonObject) -> Any:
     if body.argument:
         return arguments.get(body.argument)
     value = {name: arguments[argument] for argument, name in body.fields.items() if argument in arguments}
-    return value or None
+    return value if value or body.is_required else None
 
 
 def _form_parts(value: Any) -> Iterator[str]:

@@ -7,7 +7,7 @@ model APIs take; an object without named properties is listed as JSON text there
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from trysquare.core.json import JsonObject, as_list, as_object, definition_ref, objects_in, ref_of
@@ -16,6 +16,7 @@ from trysquare.openapi.document import Document, Unusable
 
 _MAX_NODES, _MAX_DEPTH = 20_000, 60
 _MAX_LISTED_DEPTH = 6
+_MAX_CHOICES = 64
 _MAX_DESCRIPTION = 400
 _KEPT = (
     "type", "enum", "const", "format", "default", "pattern", "minimum", "maximum", "exclusiveMinimum",
@@ -31,6 +32,11 @@ _BINARY = ("binary", "byte")
 """Formats of bytes, which are Base64 in an argument."""
 FREE = "x-free"
 """Marks an object without named properties in the exact schema."""
+_STRICTER: Mapping[str, Callable[[Any, Any], Any]] = {
+    **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
+    **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), min),
+}
+"""Of two limits the one that both keep."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -55,7 +61,7 @@ class SchemaReader:
         if schema is True or schema == {} or schema is None:
             return {}
         if not isinstance(schema, dict):
-            raise Unusable("a schema in it is no object")
+            raise Unusable("a schema in it is not an object")
         given = cast(JsonObject, schema)
         reference = ref_of(given)
         return self._referred(reference, given, depth) if reference is not None else self._inline(given, depth)
@@ -195,11 +201,36 @@ def _merge(made: JsonObject, part: JsonObject) -> None:
         elif key == "required":
             made["required"] = list(dict.fromkeys([*as_list(made.get("required")), *as_list(value)]))
         elif key in ("oneOf", "anyOf") and as_list(made.get(key)):
-            made[key] = [{"allOf": [mine, other]} for mine in as_list(made[key]) for other in as_list(value)]
+            # Of more combinations than a model reads, the first list stays; the API checks the rest.
+            if len(as_list(made[key])) * len(as_list(value)) <= _MAX_CHOICES:
+                made[key] = [{"allOf": [mine, other]} for mine in as_list(made[key]) for other in as_list(value)]
         elif key == "enum" and as_list(made.get("enum")):
             made["enum"] = [each for each in as_list(made["enum"]) if each in as_list(value)] or made["enum"]
+        elif key == "type" and "type" in made:
+            made["type"] = _common_type(made["type"], value)
+        elif key in _STRICTER and _is_number(made.get(key)) and _is_number(value):
+            made[key] = _STRICTER[key](made[key], value)
         else:
             made.setdefault(key, value)
+
+
+def _common_type(first: Any, second: Any) -> Any:
+    """The types that both allow. Raises `Unusable` where there are none: no value would be valid."""
+    mine, other = as_list(first) or [first], as_list(second) or [second]
+    common = [kind for kind in mine if kind in other]
+    if "integer" in (*mine, *other) and "number" in (*mine, *other) and "integer" not in common:
+        common.append("integer")
+    if not common:
+        raise Unusable(f"its schema wants one value to be {_words(mine)} and {_words(other)} at once")
+    return common[0] if len(common) == 1 else common
+
+
+def _words(kinds: list[Any]) -> str:
+    return " or ".join(str(kind) for kind in kinds)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _allow_null(schema: JsonObject) -> None:

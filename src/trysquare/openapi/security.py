@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import TypeAlias
 from urllib.parse import quote
 
-from trysquare.core.errors import ErrorCode, ToolError
+from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_object
 from trysquare.openapi.document import Document, Unusable
 from trysquare.openapi.operations import Operation
 from trysquare.openapi.request import Request
+from trysquare.store import SystemSecrets
 
 SecretLookup: TypeAlias = Callable[[str], str | None]
 """The name of a secret -> its value, or None."""
@@ -28,8 +29,14 @@ def secret_name(scheme: str) -> str:
     return f"OPENAPI_{_UNSAFE.sub('_', words).strip('_')}"
 
 
+def stored_secret(name: str) -> str | None:
+    """A secret of the environment, or one that `trysquare gateway secret` stored in the keyring."""
+    found = os.environ.get(name)
+    return SystemSecrets().read(name) if found is None else found
+
+
 class Credentials:
-    """The secrets of an API's security schemes, looked up when a call needs them."""
+    """The secrets of an API's security schemes, looked up when a call needs them. Methods may block."""
 
     def __init__(self, document: Document, given: Mapping[str, str], lookup: SecretLookup | None = None) -> None:
         schemes = as_object(as_object(document.root.get("components")).get("securitySchemes"))
@@ -39,7 +46,7 @@ class Credentials:
                 self._schemes[name] = document.resolved(scheme)
             except Unusable:
                 continue
-        self._given, self._lookup = dict(given), lookup or os.environ.get
+        self._given, self._lookup = dict(given), lookup or stored_secret
         self._title = document.title
 
     @property
@@ -63,12 +70,22 @@ class Credentials:
         raise ToolError(
             f"`{operation.name}` needs a sign-in to {self._title}, and its secret is not set. Nothing was sent.",
             code=ErrorCode.CONFIG_INVALID,
-            instruction=f"Ask the user to set the environment variable {names} and to start the server again.",
+            instruction=f"Ask the user to set the environment variable {names} and to start the server again, or to "
+            "store it under that name with `trysquare gateway secret`.",
         )
 
     def _secret(self, scheme: str) -> str | None:
         found = self._given.get(scheme)
-        return found if found is not None else self._lookup(secret_name(scheme))
+        if found is not None:
+            return found
+        try:
+            return self._lookup(secret_name(scheme))
+        except ConfigurationError as error:
+            raise ToolError(
+                f"The secret `{secret_name(scheme)}` cannot be read: {error.message} Nothing was sent.",
+                code=ErrorCode.CONFIG_INVALID,
+                instruction="Ask the user to unlock the keyring, or to set the secret in the environment.",
+            ) from None
 
     def _signed(self, request: Request, name: str, secret: str) -> Request:
         scheme = self._schemes.get(name, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -71,10 +72,10 @@ def from_openapi(
     """Every operation of an OpenAPI 3 document as a tool.
 
     `auth` has the secret of a security scheme by its name (`user:password` for a basic one); those that are missing
-    are read from `OPENAPI_<SCHEME>` in the environment. `tags`, `methods`, `paths` (a regular expression) and
-    `select(method, path, operation)` choose operations; `rename` gives tools other names. A private address is called
-    only if it is that of `base_url` or of the document, or stands in `allow_hosts`. `consent` names methods that
-    ask a human first. Raises `ConfigurationError`.
+    are read by `secrets` under the name `OPENAPI_<SCHEME>`: from the environment, or from the keyring. `tags`,
+    `methods`, `paths` (a regular expression) and `select(method, path, operation)` choose operations; `rename` gives
+    tools other names. A private address is called only if it is that of `base_url` or of the document, or stands in
+    `allow_hosts`. `consent` names methods that ask a human first. Raises `ConfigurationError`.
     """
     document = read_document(spec)
     hosts = frozenset(each.lower() for each in allow_hosts)
@@ -113,7 +114,7 @@ def from_fastapi(
     describe = getattr(app, "openapi", None)
     if not callable(describe) or not callable(app):
         raise ConfigurationError(
-            f"`{type(app).__name__}` is no application with a method `openapi()`.",
+            f"`{type(app).__name__}` is not an application with a method `openapi()`.",
             hint="Give a FastAPI application; for others use `from_openapi` with their document.",
         )
     document = read_document(cast(Mapping[str, Any], describe()))
@@ -146,14 +147,14 @@ def _check_address(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
-            f"`{truncate(url, 100)}` is no address of an API.", hint="Write it as `https://HOST/PATH`."
+            f"`{truncate(url, 100)}` is not the address of an API.", hint="Write it as `https://HOST/PATH`."
         )
 
 
 def _checked_methods(methods: Iterable[str]) -> frozenset[str]:
     found = frozenset(each.lower() for each in methods)
     if unknown := sorted(found - set(METHODS)):
-        raise ConfigurationError(f"`{unknown[0]}` is no HTTP method.", hint=f"Known: {', '.join(METHODS)}.")
+        raise ConfigurationError(f"`{unknown[0]}` is not an HTTP method.", hint=f"Known: {', '.join(METHODS)}.")
     return found
 
 
@@ -161,7 +162,7 @@ def _pattern(paths: str | None) -> re.Pattern[str] | None:
     try:
         return None if paths is None else re.compile(paths)
     except re.error as error:
-        raise ConfigurationError(f"`paths` is no regular expression: {error}.") from None
+        raise ConfigurationError(f"`paths` is not a regular expression: {error}.") from None
 
 
 def _credentials(document: Document, auth: Mapping[str, str], secrets: SecretLookup | None) -> Credentials:
@@ -212,7 +213,10 @@ class Api:
                 instruction="Ask the user to give the base address: `base_url=` in Python, `--openapi-url` on the "
                 "command line.",
             )
-        request = self.credentials.sign(operation, build_request(operation, arguments))
+        request = build_request(operation, arguments)
+        if operation.security:
+            # A keyring may block.
+            request = await asyncio.to_thread(self.credentials.sign, operation, request)
         request = replace(request, headers={**request.headers, **self.headers})
         return _result(operation, await self.client.send(request, base), self.document.title)
 

@@ -144,7 +144,10 @@ def _line(detail: ErrorDetails, given: Layer) -> str:
     origin = given[name].origin if name in given else DEFAULT
     is_secret = name in all_keys() and all_keys()[name].is_secret
     got = "" if is_secret else f", got {_short(_written(detail, name, given))}"
-    return f"{origin.location}: {name}: {_expectation(detail)}{got}.{_suggestion(detail)}"
+    # An argument without an option has no place of its own, and an option is called as its setting.
+    place, is_named = origin.location, origin.location.strip("-").replace("-", "_") == name
+    where = ": ".join(part for part in (place, "" if is_named else name) if part)
+    return f"{where}: {_expectation(detail)}{got}.{_suggestion(detail)}"
 
 
 def _written(detail: ErrorDetails, name: str, given: Layer) -> Any:

@@ -350,7 +350,7 @@ class Settings(Section):
     ] = Field(default=Path("."), description="Directory of the project: importable, and home of its state")
     database: SecretStr | None = Field(
         default=None,
-        description="PostgreSQL URL for the bots' runs and the agents' jobs; default: files in the project",
+        description="PostgreSQL URL for the bots' runs, the agents' jobs and tasks; default: files in the project",
     )
     project_id: str | None = Field(
         default=None,

@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from trysquare.store.database import Database
     from trysquare.store.lazy import LazyDatabase
     from trysquare.store.location import project_state, user_state
+    from trysquare.store.secrets import Secrets, SystemSecrets
 
-__all__ = ["Approvers", "Database", "LazyApprovals", "LazyDatabase", "StoredApprovals", "project_state", "user_state"]
+__all__ = [
+    "Approvers", "Database", "LazyApprovals", "LazyDatabase", "Secrets", "StoredApprovals", "SystemSecrets",
+    "project_state", "user_state",
+]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
@@ -21,5 +25,6 @@ __getattr__, __dir__ = lazy_exports(
         "database": "Database",
         "lazy": "LazyDatabase",
         "location": "project_state user_state",
+        "secrets": "Secrets SystemSecrets",
     },
 )

@@ -217,9 +217,18 @@ _TASKS = (
     "CREATE INDEX tasks_by_expiry ON tasks (expires)",
     "CREATE INDEX tasks_under_way ON tasks (owner) WHERE status = 'working'",
 )
+_CHECKPOINTS = (
+    # What the function of a task goes on from, after its process died.
+    "ALTER TABLE tasks ADD COLUMN checkpoints TEXT NOT NULL DEFAULT '{}'",
+)
+TASKS = (
+    _TASKS[0].replace("cancelling INTEGER NOT NULL", "cancelling INTEGER NOT NULL, checkpoints TEXT NOT NULL"),
+    *_TASKS[1:],
+)
+"""The tables of tasks as they are now, for PostgreSQL."""
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS, _PRESTART, _CHOICES, LATEST, _DECISIONS,
-    _SIGNATURES, _TASKS,
+    _SIGNATURES, _TASKS, _CHECKPOINTS,
 )  # fmt: skip
 """Never change a released migration: add another."""
 

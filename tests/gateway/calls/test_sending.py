@@ -16,6 +16,7 @@ import pytest
 from trysquare import CallContext, ErrorCode, Principal, ToolError
 from trysquare.core.context import ElicitRequest
 from trysquare.core.errors import DeadlineExceeded, InputRequired
+from trysquare.core.json import JsonObject
 from trysquare.gateway import ServerConfig
 from trysquare.gateway.models import ConfigLocation, ToolDefinition, UpstreamResult
 from trysquare.gateway.sender import MAX_STORED_RESULT, CallSender
@@ -37,8 +38,18 @@ class Servers:
         self._unsent = unsent
         self.received: list[Any] = []
 
+    async def cancel_task(self, server: str, id: str, context: CallContext) -> None:
+        raise AssertionError("these servers have no tasks")
+
     async def call(
-        self, server: str, tool: str, arguments_json: bytes, context: CallContext, *, on_sent: Callable[[], None]
+        self,
+        server: str,
+        tool: str,
+        arguments_json: bytes,
+        context: CallContext,
+        *,
+        on_sent: Callable[[], None],
+        checkpoint: JsonObject,
     ) -> UpstreamResult:
         step = self._script.pop(0)
         if not self._unsent:
@@ -59,7 +70,7 @@ def lost() -> ToolError:
 @asynccontextmanager
 async def opened(tmp_path: Path, servers: Servers) -> AsyncGenerator[tuple[CallSender, CallLedger]]:
     ledger = CallLedger(tmp_path / "ledger.db")
-    sender = CallSender(servers.call, ledger)
+    sender = CallSender(servers.call, ledger, servers.cancel_task)
     try:
         yield sender, ledger
     finally:
@@ -257,7 +268,7 @@ class SlowLedger(CallLedger):
 
 async def test_a_call_taken_back_while_its_key_is_claimed_leaves_the_key_free(tmp_path: Path) -> None:
     calls, servers = SlowLedger(tmp_path / "ledger.db"), Servers(OK)
-    sender = CallSender(servers.call, calls)
+    sender = CallSender(servers.call, calls, servers.cancel_task)
     task = asyncio.create_task(sender.send(SERVER, WRITE, {}, context=ME, request_key="k"))
     assert await asyncio.to_thread(calls.claimed.wait, 30)
     task.cancel()

@@ -42,7 +42,7 @@ async def test_roots_are_sent_only_over_an_unshared_connection() -> None:
         capabilities = await words(pool, "capabilities", server="shared", context=called_by(Person()))
     assert json.loads(own) == {"roots": [{"uri": "file:///work"}]}
     assert json.loads(early) == [{"roots": [{"uri": "file:///work"}]}]
-    assert sorted(json.loads(capabilities)) == ["elicitation", "sampling"]
+    assert sorted(json.loads(capabilities)) == ["elicitation", "extensions", "sampling"]
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -16,8 +16,8 @@ from starlette.types import ASGIApp
 
 from tests.gateway.remote_servers import channels, listening, of_the_earlier_era, remote, sdk_server
 from tests.gateway.toys import Person, called_by, hear_nothing, words
-from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.pool.pool import ServerPool, open_pool
+from trysquare.store import Secrets
 
 WAYS = ["modern", "legacy", "legacy json", "legacy without sessions", "sse", "sse of today", "sse found out"]
 

@@ -19,9 +19,9 @@ from tests.gateway.remote_servers import Handler, Scripted, answer, channels, li
 from tests.gateway.toys import hear_nothing, say, words
 from tests.support import size
 from trysquare import ErrorCode, ToolError
-from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.pool.pool import ServerPool, open_pool
 from trysquare.gateway.upstream.http_client import OriginClient
+from trysquare.store import Secrets
 
 ERAS = pytest.mark.parametrize("modern", [False, True], ids=["legacy", "modern"])
 

@@ -17,8 +17,8 @@ from tests.gateway.real_servers import SERVERS, node
 from tests.gateway.remote_servers import channels, remote
 from tests.gateway.toys import Person, called_by, hear_nothing
 from trysquare import CallContext, ToolError
-from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.pool.pool import ServerPool, open_pool
+from trysquare.store import Secrets
 
 WAYS: dict[str, tuple[str, str]] = {"streamableHttp": ("/mcp", "http"), "sse": ("/sse", "sse")}
 

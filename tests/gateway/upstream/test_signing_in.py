@@ -22,10 +22,10 @@ from tests.gateway.remote_servers import Scripted, channels, listening, remote
 from tests.gateway.toys import hear_nothing, say, words
 from trysquare import ConfigurationError, ToolError
 from trysquare.gateway import ServerConfig, login_name, sign_in
-from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import OAuthClient
 from trysquare.gateway.pool.pool import ServerPool, open_pool
 from trysquare.gateway.upstream.oauth import Login, LoginExpired, load_login, login_lock, save_login
+from trysquare.store import Secrets
 
 
 @pytest.fixture

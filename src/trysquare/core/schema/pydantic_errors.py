@@ -26,7 +26,7 @@ _EXTRA = frozenset({"extra_forbidden", "unexpected_keyword_argument", "unexpecte
 _MISSING = frozenset(
     {"missing", "missing_argument", "missing_keyword_only_argument", "missing_positional_only_argument"}
 )
-_TYPE_ERRORS = frozenset({"literal_error", "enum", "int_from_float", "none_required"})
+_TYPE_ERRORS = frozenset({"literal_error", "enum", "int_from_float", "none_required", "sequence_str"})
 _KEYWORDS = {
     "greater_than": "exclusiveMinimum",
     "greater_than_equal": "minimum",
@@ -148,8 +148,12 @@ class _Locator:
         path: JsonPath,
         around: JsonObject,
     ) -> list[Problem]:
-        """The problems of the one member that comes closest; one problem about the union if none comes close."""
+        """The problems of the one member that comes closest; one problem about the union if none comes close.
+
+        A member whose literal the value has, such as its `kind`, is closer than all others.
+        """
         found: list[list[Problem]] = []
+        named: list[list[Problem]] = []
         for number, (tag, errors) in enumerate(members.items()):
             # All members failed, so their errors come in the order in which the schema lists them.
             in_order = options[number] if len(members) == len(options) else None
@@ -158,7 +162,13 @@ class _Locator:
             )
             option = in_order or next(tagged, None) or self._knowing(errors, options) or schema
             found.append(self.walk(errors, value, option, path, around))
-        close = [problems for problems in found if _is_close(problems, value, path)]
+            if any(
+                holds(value, name) and value[name] in choices_of(part) for name, part in properties_of(option).items()
+            ):
+                named.append(found[-1])
+        if members and not named and (wrong := _wrong_tag(value, options, path)) is not None:
+            return [wrong]
+        close = [problems for problems in named or found if _is_close(problems, value, path)]
         if close:
             return min(close, key=lambda problems: sum(problem.keyword != _ALLOWED for problem in problems))
         flat = [problem for problems in found for problem in problems]
@@ -214,6 +224,17 @@ def satisfies(value: Any, schema: Any, whole: JsonObject, depth: int = 0) -> boo
     return len(items) >= len(fixed) and all(
         satisfies(item, each, whole, depth + 1) for item, each in zip(items, expected, strict=True)
     )
+
+
+def _wrong_tag(value: Any, options: list[JsonObject], path: JsonPath) -> Problem | None:
+    """The problem of a field by which all members of a union are told apart, where its value names none of them."""
+    parts = [properties_of(option) for option in options]
+    for name in parts[0] if len(parts) > 1 and isinstance(value, dict) else ():
+        choices = [choices_of(each.get(name)) for each in parts]
+        if holds(value, name) and all(choices):
+            every = list(dict.fromkeys(choice for known in choices for choice in known))
+            return Problem(path=(*path, name), keyword="enum", schema={"enum": every}, message="")
+    return None
 
 
 def _bounded(detail: ErrorDetails) -> ErrorDetails:

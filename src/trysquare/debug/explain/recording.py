@@ -99,7 +99,7 @@ async def record_run(
     """Run a Python target under the recorder with the options `watch`, and wait for its end."""
     if target.kind == "program" and not (root / target.words[0]).is_file():
         raise InvalidArguments(
-            f"File `{target.words[0]}` not found in `{root}`.", instruction="Send a file that exists, or a test."
+            f"File `{target.words[0]}` not found in `{root}`.", instruction="Name a file that exists, or a test."
         )
     with tempfile.TemporaryDirectory(prefix="trysquare-") as folder:
         report = Path(folder) / "report.json"

@@ -19,9 +19,9 @@ from trysquare.files.edit import edit_text, read_file, replace_file
 from trysquare.files.jsonc import append_item, find, put_entry, read_tree, remove_entry, remove_item
 from trysquare.gateway.config.entries import read_entry, tool_name
 from trysquare.gateway.config.file import Section, parse_text, read_text
-from trysquare.gateway.config.secrets import Secrets, SystemSecrets
 from trysquare.gateway.config.variables import Variables
 from trysquare.gateway.models import ConfigLocation, InvalidServer, ServerConfig, ServerEntry
+from trysquare.store import Secrets, SystemSecrets
 
 _EDITOR_FOLDERS = frozenset({".trysquare", ".vscode", ".cursor", ".idea", ".claude", ".gemini", ".roo"})
 _NEW_SECTION = ("mcpServers",)

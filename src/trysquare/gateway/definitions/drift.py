@@ -297,7 +297,11 @@ def _lines(definition: ToolDefinition | None) -> list[str]:
     schema = as_object(definition.input_schema)
     parts = [(f"input {name}:", part) for name, part in sorted(as_object(schema.get("properties")).items())]
     parts.append(("inputs:", {key: part for key, part in schema.items() if key != "properties"}))
-    parts += [("annotations:", definition.annotations), ("output:", definition.output_schema)]
+    parts += [
+        ("page:", definition.page),
+        ("annotations:", definition.annotations),
+        ("output:", definition.output_schema),
+    ]
     for name, part in parts:
         lines += [f"{name} {line.strip()}" for line in _pretty(part)]
     return [one_line(" ".join(line.split()), _MAX_LINE) for line in lines if not line.endswith(": ")]

@@ -6,11 +6,12 @@ import asyncio
 import functools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import Any, cast
 
 from trysquare.core.concurrency import BackgroundTasks, shielded
 from trysquare.core.context import CallContext
 from trysquare.core.json import JsonObject, as_object
+from trysquare.gateway.apps import read_link
 from trysquare.gateway.models import ServerConfig, ServerStatus, ToolDefinition, UpstreamResult
 from trysquare.gateway.pool.server import Admit, ManagedServer, OpenTransport, SuspendedCalls
 from trysquare.gateway.upstream import errors as failures
@@ -51,15 +52,22 @@ class ServerPool:
         self._servers = {name: self._create(config) for name, config in servers.items()}
 
     def call(
-        self, server: str, tool: str, arguments_json: bytes, context: CallContext, *, on_sent: Callable[[], None]
+        self,
+        server: str,
+        tool: str,
+        arguments_json: bytes,
+        context: CallContext,
+        *,
+        on_sent: Callable[[], None],
+        checkpoint: Mapping[str, Any] | None = None,
     ) -> Awaitable[UpstreamResult]:
-        """Call a tool; `on_sent` is called just before the server may see it.
+        """Call a tool; `on_sent` is called just before the server may see it. `checkpoint` is stored with the task
+        that the server answers with.
 
         A failure is a `ToolError` with the field `outcome`.
         """
-        fields = b'"name":%s,"arguments":%s' % (encode(tool), arguments_json)
         managed = self._find(server)
-        result = managed.call(UpstreamRequest("tools/call", tool, fields), context, on_sent)
+        result = managed.call(UpstreamRequest.of_tool(tool, arguments_json), context, on_sent, checkpoint)
         return result if self._on_first_call is None else self._report_first_call(managed.config, result)
 
     async def _report_first_call(self, server: ServerConfig, result: Awaitable[UpstreamResult]) -> UpstreamResult:
@@ -69,6 +77,10 @@ class ServerPool:
         if report is not None:
             report(server)
         return answer
+
+    async def cancel_task(self, server: str, id: str, context: CallContext) -> None:
+        """Cancel a server's task, whose call is followed no more."""
+        await self._find(server).cancel_task(id, context)
 
     async def request(
         self, server: str, method: str, params: JsonObject, context: CallContext | None = None, *, about: str = ""
@@ -219,4 +231,5 @@ def read_definition(entry: JsonObject) -> ToolDefinition | None:
         input_schema=cast(JsonObject, schema) if isinstance(schema, dict) else {"type": "object"},
         output_schema=cast(JsonObject, output) if isinstance(output, dict) else None,
         annotations=as_object(entry.get("annotations")),
+        page=read_link(entry.get("_meta")),
     )

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
 
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
+from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
 from trysquare.gateway.models import ServerConfig, ServerState, ServerStatus, UpstreamResult
 from trysquare.gateway.sender import pause_of_unsent
 from trysquare.gateway.upstream import errors as failures
 from trysquare.gateway.upstream.connection import Disconnected
-from trysquare.gateway.upstream.request import UpstreamCall, UpstreamRequest
+from trysquare.gateway.upstream.request import ServerTask, UpstreamCall, UpstreamRequest
 from trysquare.gateway.upstream.session import (
     CAPABILITIES,
     ClientInfo,
@@ -27,6 +30,7 @@ from trysquare.gateway.upstream.session import (
     UpstreamSession,
     capability_object,
 )
+from trysquare.gateway.upstream.tasks import FollowedTask
 from trysquare.gateway.upstream.transport import DisconnectReason, Transport, TransportError
 from trysquare.protocol.messages import RpcError
 from trysquare.protocol.versions import LATEST_HANDSHAKE
@@ -70,7 +74,7 @@ class CircuitBreaker:
 
 class _Suspended(NamedTuple):
     key: bytes
-    call: UpstreamCall
+    call: UpstreamCall | FollowedTask
     timer: asyncio.TimerHandle
 
 
@@ -84,11 +88,11 @@ class SuspendedCalls:
     def is_empty(self) -> bool:
         return not self._calls
 
-    def suspend(self, key: bytes, call: UpstreamCall) -> None:
+    def suspend(self, key: bytes, call: UpstreamCall | FollowedTask) -> None:
         timer = asyncio.get_running_loop().call_later(SUSPEND_SECONDS, self._expire, call)
         self._calls.append(_Suspended(key, call, timer))
 
-    def resume(self, key: bytes) -> UpstreamCall | None:
+    def resume(self, key: bytes) -> UpstreamCall | FollowedTask | None:
         """Remove and return the oldest call of this key, if there is one."""
         found = next((one for one in self._calls if one.key == key), None)
         if found is None:
@@ -102,7 +106,7 @@ class SuspendedCalls:
             one.timer.cancel()
         self._calls.clear()
 
-    def _expire(self, call: UpstreamCall) -> None:
+    def _expire(self, call: UpstreamCall | FollowedTask) -> None:
         self._calls = [one for one in self._calls if one.call is not call]
         call.cancel()
 
@@ -160,11 +164,38 @@ class ManagedServer:
         tails = (session.connection.transport.stderr_tail() for session in self._sessions.values())
         return "\n".join(tail for tail in tails if tail) or (self._last_words if self._lost else "")
 
-    async def call(self, request: UpstreamRequest, context: CallContext, on_sent: Callable[[], None]) -> UpstreamResult:
+    async def call(
+        self,
+        request: UpstreamRequest,
+        context: CallContext,
+        on_sent: Callable[[], None],
+        checkpoint: Mapping[str, Any] | None = None,
+    ) -> UpstreamResult:
         """Send a request and wait for its result; a suspended call is resumed instead.
 
-        A request that a busy server rejected unread is sent again after its `Retry-After`, within the time limit.
+        A request that a busy server rejected unread is sent again after its `Retry-After`, within the time limit. Where
+        the server answers with a task, and the call is a task of this server too, `checkpoint` is stored with its id.
         """
+        if context.checkpoints and (kept := context.checkpoints.get(request.checkpoint_key(self.config.name))):
+            return await self._follow(self._followed(ServerTask(kept["task"], kept["pause"]), request), context)
+        found = await self._answer(request, context, on_sent)
+        if isinstance(found, UpstreamResult):
+            return found
+        if isinstance(found, ServerTask):
+            if await context.become_task():
+                kept = {**(checkpoint or {}), "server": self.config.name, "task": found.id, "pause": found.pause}
+                await context.checkpoint(request.checkpoint_key(self.config.name), kept)
+            found = self._followed(found, request)
+        return await self._follow(found, context)
+
+    async def cancel_task(self, id: str, context: CallContext) -> None:
+        """Cancel a task that an earlier call was answered with."""
+        await self._followed(ServerTask(id), UpstreamRequest("tools/call", "", b"")).cancel_now(context)
+
+    async def _answer(
+        self, request: UpstreamRequest, context: CallContext, on_sent: Callable[[], None]
+    ) -> UpstreamResult | ServerTask | FollowedTask:
+        """What a request is answered with, or the task of a suspended one."""
         for tries in count(1):
             self._under_way += 1
             try:
@@ -182,6 +213,27 @@ class ManagedServer:
                 self._call_ended.set()
             await asyncio.sleep(pause)
         raise AssertionError("the loop returns or raises")
+
+    def _followed(self, task: ServerTask, request: UpstreamRequest) -> FollowedTask:
+        return FollowedTask(task, request, self.config, self._ask_of_task, self._background)
+
+    async def _ask_of_task(self, method: str, params: JsonObject, context: CallContext) -> msgspec.Raw:
+        if self._closed.is_set():
+            raise TransportError(DisconnectReason(reason="The gateway closed the connection."))
+        return await (await self.session(context)).ask_of_task(method, params, context)
+
+    async def _follow(self, task: FollowedTask, context: CallContext) -> UpstreamResult:
+        """The result of a task, which takes none of the places for calls."""
+        self._under_way += 1
+        try:
+            return await task.finish(context)
+        except InputRequired:
+            if task.request.checkpoint_key(self.config.name) not in context.checkpoints:
+                self._suspended.suspend(self._call_key(task.request, context), task)
+            raise
+        finally:
+            self._under_way -= 1
+            self._call_ended.set()
 
     async def session(self, context: CallContext) -> UpstreamSession:
         """The session of this caller, started if necessary. Raises a `ToolError` if it cannot be started."""
@@ -232,10 +284,12 @@ class ManagedServer:
 
     async def _send(
         self, request: UpstreamRequest, context: CallContext, on_sent: Callable[[], None]
-    ) -> UpstreamResult:
+    ) -> UpstreamResult | ServerTask | FollowedTask:
         """The result of a resumed or new call. A session that turns out to have ended before it is replaced once."""
         if not self._suspended.is_empty:
             call = self._suspended.resume(self._call_key(request, context))
+            if isinstance(call, FollowedTask):
+                return call
             if call is not None:
                 if call.is_answered and not call.session.is_usable:
                     call.session = await self.session(context)
@@ -256,7 +310,7 @@ class ManagedServer:
                     raise self._not_sent(error, session) from None
         raise AssertionError("the last attempt returns or raises")
 
-    async def _finish(self, call: UpstreamCall, context: CallContext) -> UpstreamResult:
+    async def _finish(self, call: UpstreamCall, context: CallContext) -> UpstreamResult | ServerTask:
         try:
             return await call.finish(context)
         except InputRequired:

@@ -90,6 +90,18 @@ def refused(server: str, tool: str, error: RpcError) -> ToolError:
     )
 
 
+def task_lost(server: str, tool: str, why: str) -> ToolError:
+    """A task of the server ended without a result, or is not known to it any more."""
+    reason, removed = _untrusted(why or "no reason given")
+    return ToolError(
+        f"`{server}` ended the task of `{tool}` without a result: {reason}",
+        meta=ResultOrigin(server, tool, "sent_unknown").label(cleaned=removed),
+        code=ErrorCode.UPSTREAM_LOST,
+        instruction=_CHECK_FIRST,
+        fields=_fields(server, "sent_unknown"),
+    )
+
+
 def unreadable(server: str, tool: str, why: str) -> ToolError:
     """The server responded with something that is not a result."""
     reason, removed = _untrusted(why)

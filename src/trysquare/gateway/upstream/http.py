@@ -10,7 +10,6 @@ import httpx2
 
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.json import JsonObject
-from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import ServerConfig
 from trysquare.gateway.upstream import http_client
 from trysquare.gateway.upstream.sse import SseTransport
@@ -37,6 +36,7 @@ from trysquare.protocol.messages import (
     read_error,
 )
 from trysquare.protocol.versions import LATEST_STATELESS, is_stateless
+from trysquare.store import Secrets
 
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"

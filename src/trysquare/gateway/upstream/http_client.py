@@ -12,13 +12,13 @@ import httpx2
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import as_list, as_object
 from trysquare.gateway.config.launch import display_url
-from trysquare.gateway.config.secrets import Secrets, SystemSecrets
 from trysquare.gateway.models import ServerConfig
 from trysquare.gateway.upstream.oauth import LoginAuth, LoginExpired, load_login
 from trysquare.gateway.upstream.transport import DisconnectReason, OutgoingMessage
 from trysquare.net.http import BUSY, error_text, open_client, read_body, retry_after, was_sent
 from trysquare.protocol.envelope import ANNOTATION, MirroredArguments, mirror_headers, mirrored_arguments
 from trysquare.protocol.messages import decode, member
+from trysquare.store import Secrets, SystemSecrets
 
 BROKEN: Final = (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, LoginExpired)
 """Errors of a request without a response."""

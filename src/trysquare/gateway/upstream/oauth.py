@@ -28,13 +28,12 @@ from pydantic import AnyUrl, ValidationError
 from trysquare.core.errors import ConfigurationError
 from trysquare.core.json import JsonObject, as_object
 from trysquare.gateway.config.entries import TRANSPORTS
-from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import OAuthClient, ServerConfig
 from trysquare.net.http import open_client
 from trysquare.protocol.envelope import VERSION_HEADER
 from trysquare.protocol.messages import UNREADABLE, encode_request
 from trysquare.protocol.versions import LATEST_HANDSHAKE
-from trysquare.store import user_state
+from trysquare.store import Secrets, user_state
 from trysquare.store.location import prepare_folder
 
 if TYPE_CHECKING:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple, cast, get_args
@@ -23,7 +25,7 @@ from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import cleaned_text, cleaned_value
-from trysquare.gateway.models import UpstreamResult
+from trysquare.gateway.models import ServerConfig, UpstreamResult
 from trysquare.gateway.upstream import errors as failures
 from trysquare.gateway.upstream.codec import (
     LARGE,
@@ -40,6 +42,9 @@ from trysquare.gateway.upstream.transport import DisconnectReason, TransportErro
 from trysquare.protocol.messages import METHOD_NOT_FOUND, RpcError, encode, explained
 from trysquare.protocol.methods import CLIENT_REQUESTS, CreateMessageParams
 
+CHECKPOINT: Final = "gateway:"
+_SHORTEST_LOOK, _LONGEST_LOOK, USUAL_LOOK = 0.05, 30.0, 1.0
+"""Seconds between two looks at a task of a server."""
 _WEB: Final = ("https://", "http://")
 _SAMPLING_FIELDS: Final = frozenset(
     {"messages", "modelPreferences", "systemPrompt", "temperature", "maxTokens", "stopSequences", "metadata"}
@@ -150,6 +155,22 @@ def _texts(messages: list[Any]) -> Iterator[str]:
         yield "\n".join(cast(JsonObject, block).get("text", "") for block in blocks if isinstance(block, dict))
 
 
+def questions_from_wire(
+    requests: Mapping[str, Any], config: ServerConfig, tool: str, round: str
+) -> dict[str, ClientRequest]:
+    """The questions of a stateless server by their names. `round` tells those of one call apart."""
+    server = config.attribution
+    try:
+        return {
+            name: question_from_wire(
+                str(request.get("method")), request.get("params") or {}, server=server, key=f"{server}.{round}.{name}"
+            )
+            for name, request in requests.items()
+        }
+    except (CannotAsk, AttributeError) as error:
+        raise failures.unreadable(config.name, tool, f"unsupported input request: {error}") from None
+
+
 class UpstreamRequest(NamedTuple):
     """A request to a server, independent of its session."""
 
@@ -163,6 +184,38 @@ class UpstreamRequest(NamedTuple):
     def title(self) -> str:
         """Its name in an error."""
         return self.about or self.method
+
+    @classmethod
+    def of_tool(cls, tool: str, arguments_json: bytes) -> UpstreamRequest:
+        return cls("tools/call", tool, b'"name":%s,"arguments":%s' % (encode(tool), arguments_json))
+
+    def checkpoint_key(self, server: str) -> str:
+        """The name under which the caller's task stores the server's task for this call."""
+        return CHECKPOINT + hashlib.sha256(b"%s %s" % (encode([server, self.method]), self.fields)).hexdigest()
+
+
+class ServerTask(NamedTuple):
+    """A task that a server answered a call with."""
+
+    id: str
+    pause: float = USUAL_LOOK
+    """Seconds between two looks at it."""
+
+    @classmethod
+    def read(cls, body: bytes) -> ServerTask:
+        """Raises `InvalidFrame` for one without an id."""
+        found = decode_object(body)
+        id = found.get("taskId")
+        if not isinstance(id, str) or not id:
+            raise InvalidFrame("a task without `taskId`")
+        return cls(id, pause_of(found.get("pollIntervalMs")))
+
+
+def pause_of(milliseconds: Any) -> float:
+    """Seconds until the next look at a task, as its server wishes, within limits."""
+    if not isinstance(milliseconds, (int, float)):
+        return USUAL_LOOK
+    return min(max(milliseconds / 1000, _SHORTEST_LOOK), _LONGEST_LOOK)
 
 
 class UpstreamCall:
@@ -200,7 +253,7 @@ class UpstreamCall:
         on_sent()
         self._send(context)
 
-    async def finish(self, context: CallContext) -> UpstreamResult:
+    async def finish(self, context: CallContext) -> UpstreamResult | ServerTask:
         """Wait for the result, relaying requests, progress and logs meanwhile.
 
         Raises `InputRequired` for a question that the client answers in a new call, and `TransportError` if the server
@@ -235,6 +288,11 @@ class UpstreamCall:
 
     def _params(self, context: CallContext) -> bytes:
         meta = self.session.client_meta_for(context)
+        if "traceparent" in context.meta or "opentelemetry.trace" in sys.modules:
+            from trysquare.middleware.tracing import trace_meta
+
+            if trace := trace_meta(context):
+                meta = b",".join([part for part in (meta, encode(trace)[1:-1]) if part])
         if context.meta and ("progress_token" in context.meta or "progressToken" in context.meta):
             token = b'"progressToken":%d' % self.session.connection.next_id
             meta = meta + b"," + token if meta else token
@@ -294,8 +352,8 @@ class UpstreamCall:
             asking.cancel()
             ending.cancel()
 
-    async def _result(self) -> UpstreamResult | None:
-        """The result, or None if it is an input request of a stateless server."""
+    async def _result(self) -> UpstreamResult | ServerTask | None:
+        """The result or its task, or None if it is an input request of a stateless server."""
         config = self.session.config
         if self.pending.outcome is _TIMED_OUT:
             self.session.on_timeout(self)
@@ -317,6 +375,11 @@ class UpstreamCall:
             raise failures.malformed(config.name, self.request.title, str(error)) from None
         if head.result_type == "input_required":
             return None
+        if head.result_type == "task" and self.session.offers_tasks:
+            try:
+                return ServerTask.read(body)
+            except InvalidFrame as error:
+                raise failures.malformed(config.name, self.request.title, str(error)) from None
         return UpstreamResult(body=body, is_error=bool(head.is_error), notes=tuple(self.notes))
 
     def _lost(self, disconnect: DisconnectReason) -> Exception:
@@ -351,26 +414,10 @@ class UpstreamCall:
             # The server only asks for a retry.
             await asyncio.sleep(_PAUSE_SECONDS)
             return {}
-        questions = self._questions(cast(Mapping[str, Any], requests))
+        config, asked = self.session.config, cast(Mapping[str, Any], requests)
+        questions = questions_from_wire(asked, config, self.request.title, str(self._asked))
         answers = await context.request(*questions.values())
         return {name: answer_to_wire(question, answers[question.key]) for name, question in questions.items()}
-
-    def _questions(self, requests: Mapping[str, Any]) -> dict[str, ClientRequest]:
-        server = self.session.config.attribution
-        try:
-            return {
-                name: question_from_wire(
-                    str(request.get("method")),
-                    request.get("params") or {},
-                    server=server,
-                    key=f"{server}.{self._asked}.{name}",
-                )
-                for name, request in requests.items()
-            }
-        except (CannotAsk, AttributeError) as error:
-            raise failures.unreadable(
-                self.session.config.name, self.request.title, f"unsupported input request: {error}"
-            ) from None
 
 
 def open_call_result(result: msgspec.Raw) -> tuple[ResultHead, bytes]:

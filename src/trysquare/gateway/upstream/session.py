@@ -12,6 +12,7 @@ import msgspec
 from trysquare.core.concurrency import BackgroundTasks, TimeoutScheduler
 from trysquare.core.context import CallContext, Capability
 from trysquare.core.json import JsonObject, as_object
+from trysquare.core.metadata import APP_MIME_TYPE, UI_EXTENSION
 from trysquare.gateway.models import ServerConfig
 from trysquare.gateway.upstream.codec import InvalidFrame, decode_object
 from trysquare.gateway.upstream.connection import Connection, Disconnected, PendingRequest, ServerRequest
@@ -25,8 +26,10 @@ from trysquare.protocol.versions import (
     LATEST_STATELESS,
     LOG_LEVEL_KEY,
     SERVER_INFO_KEY,
+    TASKS_EXTENSION,
     VERSION_KEY,
     VERSIONS,
+    has_extension,
     is_stateless,
 )
 
@@ -262,6 +265,11 @@ class UpstreamSession:
         return self.connection.disconnect is None and not self._closed
 
     @property
+    def offers_tasks(self) -> bool:
+        """Whether the server may answer a call with a task."""
+        return self.server_info.is_stateless and has_extension(dict(self.server_info.capabilities), TASKS_EXTENSION)
+
+    @property
     def is_free(self) -> bool:
         """Whether no request is pending except `subscriptions/listen`."""
         is_listening = self._listening is not None and self.connection.is_pending(self._listening.id)
@@ -317,14 +325,25 @@ class UpstreamSession:
         if not self.server_info.is_stateless:
             return b""
         level = context.lowest_log_level() if self._sends_logs else None
-        offered = (*(context.offers(capability) for capability in CAPABILITIES), level)
+        offered = (self.offers_tasks, *(context.offers(capability) for capability in CAPABILITIES), level)
         found = self._client_metas.get(offered)
         if found is None:
-            names = [name for name, is_offered in zip(CAPABILITIES, offered, strict=False) if is_offered]
-            meta = client_meta(self._client, capability_object(names))
+            names = [name for name, is_offered in zip(CAPABILITIES, offered[1:], strict=False) if is_offered]
+            meta = client_meta(self._client, capability_object(names, tasks=self.offers_tasks))
             found = encode(meta if level is None else {**meta, LOG_LEVEL_KEY: level})[1:-1]
             self._client_metas[offered] = found
         return found
+
+    async def ask_of_task(self, method: str, params: JsonObject, context: CallContext) -> msgspec.Raw:
+        """Send a request about a task. Raises `RpcError`, `Disconnected`, `TransportError` or `TimeoutError`."""
+        self.last_used = asyncio.get_running_loop().time()
+        body = b'%s,"_meta":{%s}}' % (encode(params)[:-1], self.client_meta_for(context))
+        pending = self.connection.begin(method, body, name=str(params["taskId"]))
+        try:
+            async with asyncio.timeout(self.config.timeout):
+                return await pending.wait_result()
+        finally:
+            self.connection.end(pending)
 
     async def subscribe(self, uri: str) -> None:
         """Subscribe to a resource."""
@@ -412,8 +431,11 @@ class UpstreamSession:
             self._is_pinging = False
 
 
-def capability_object(names: Sequence[str]) -> JsonObject:
+def capability_object(names: Sequence[str], *, tasks: bool = False) -> JsonObject:
+    """Our capabilities. We read what the pages of a server's tools are, for clients that show them."""
+    extensions: JsonObject = {UI_EXTENSION: {"mimeTypes": [APP_MIME_TYPE]}}
     found: JsonObject = {name: {} for name in names if "." not in name}
+    found["extensions"] = {**extensions, TASKS_EXTENSION: {}} if tasks else extensions
     if "elicitation.url" in names:
         found["elicitation"] = {"form": {}, "url": {}} if "elicitation" in names else {"url": {}}
     return found

@@ -10,7 +10,6 @@ from urllib.parse import urljoin, urlsplit
 import httpx2
 
 from trysquare.core.concurrency import BackgroundTasks
-from trysquare.gateway.config.secrets import Secrets
 from trysquare.gateway.models import ServerConfig
 from trysquare.gateway.upstream.http_client import BROKEN, OriginClient
 from trysquare.gateway.upstream.transport import (
@@ -25,6 +24,7 @@ from trysquare.net.http import content_type
 from trysquare.net.sse import Event, EventReader, EventTooLong
 from trysquare.processes.supervisor import ProcessSupervisor
 from trysquare.protocol.envelope import VERSION_HEADER
+from trysquare.store import Secrets
 
 _GET_HEADERS: Final = {"accept": "text/event-stream", "cache-control": "no-store"}
 _POST_HEADERS: Final = {"content-type": "application/json"}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Collection
 
-from trysquare.core.call import get_tool
+from trysquare.core.call import get_tool, guard_crash
 from trysquare.core.errors import ErrorCode, NotFound, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import TaskOptions, ToolMetadata
 from trysquare.core.result import Result
+from trysquare.core.tool import Tool
 from trysquare.core.toolset import Toolset
 from trysquare.protocol.methods import TaskParams, UpdateTaskParams
 from trysquare.protocol.versions import TASKS_EXTENSION, has_extension
@@ -20,6 +22,8 @@ from trysquare.server.notifications import FollowTasks
 from trysquare.server.tasks import TaskCaller, TaskRunner
 from trysquare.store.tasks import StoredTasks
 
+logger = logging.getLogger("trysquare.server")
+
 
 class TaskHandlers:
     """Answers what clients ask about tasks, and calls of tools with tasks."""
@@ -27,7 +31,11 @@ class TaskHandlers:
     def __init__(self, toolset: Toolset, store: StoredTasks, tools: ToolHandlers) -> None:
         self._toolset = toolset
         self._tools = tools
-        self.runner = TaskRunner(store, self._run, lambda name: toolset.find(name) is not None)
+        self.runner = TaskRunner(store, self)
+
+    def find(self, name: str) -> Tool | None:
+        """A tool, whoever may call it."""
+        return self._toolset.find(name)
 
     def becomes_task(self, name: str, options: TaskOptions, request: Request) -> bool:
         """Whether a call may be answered with a task. Raises where it can be answered with nothing else."""
@@ -47,7 +55,7 @@ class TaskHandlers:
             return answer
         if options.required:
             return result_to_wire(Result.from_error(_too_many()))
-        return await self._run(TaskCaller(request, None), str(request.id))
+        return await self.run(TaskCaller(request), str(request.id))
 
     async def get(self, request: Request) -> JsonObject:
         """`tasks/get`."""
@@ -78,10 +86,25 @@ class TaskHandlers:
         visible = await self.runner.visible(ids, request.principal)
         return functools.partial(self.runner.followed, dict.fromkeys(visible, 0))
 
-    async def _run(self, caller: TaskCaller, request_id: str) -> JsonObject | bytes:
+    async def run(self, caller: TaskCaller, request_id: str) -> JsonObject | bytes:
+        """Answer the call of a task."""
         request = caller.request_context
         tool = get_tool(self._toolset, request.params.name, request.principal, request.params.arguments)
         return await self._tools.run(tool, caller, request_id)
+
+    async def end_elsewhere(self, caller: TaskCaller, request_id: str) -> None:
+        """Let the tool of a cancelled task end what it began elsewhere. A failure is in the log."""
+        tool = self.find(caller.request_context.params.name)
+        options = None if tool is None else tool.metadata.task
+        if options is None or options.on_cancel is None:
+            return
+        context = self._tools.context(caller, request_id)
+        try:
+            await guard_crash("tasks/cancel", options.on_cancel(caller.checkpoints, context))
+        except ToolError as error:
+            logger.warning(
+                "a cancelled task may go on elsewhere: tool=%s: %s", caller.request_context.params.name, error
+            )
 
 
 def _task_of(request: Request) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from trysquare.catalog.descriptions import compact_description
 from trysquare.catalog.toolset import listed
 from trysquare.core.call import call_resolved, direct_calls, get_tool
+from trysquare.core.context import CallContext
 from trysquare.core.errors import InputRequired, ToolError
 from trysquare.core.json import JsonObject
 from trysquare.core.result import Result
@@ -60,7 +61,7 @@ class ToolHandlers:
     async def run(self, tool: Tool, caller: McpCaller, request_id: str | None = None) -> JsonObject | bytes:
         """What the call of a tool is answered with: its result, or questions."""
         request, params = caller.request_context, caller.request_context.params
-        context = call_context(caller, self._options, self._direct, request_id)
+        context = self.context(caller, request_id)
         try:
             result = await call_resolved(tool, params.name, params.arguments, context)
         except InputRequired:
@@ -76,6 +77,10 @@ class ToolHandlers:
         if result.relayed is None:
             return result_to_wire(result)
         return await self._relay(request, result.relayed, result.meta)
+
+    def context(self, caller: McpCaller, request_id: str | None = None) -> CallContext:
+        """What a call may use."""
+        return call_context(caller, self._options, self._direct, request_id)
 
     async def _relay(self, request: Request, body: bytes, meta: Mapping[str, Any]) -> JsonObject | bytes:
         """What another server answered, as the bytes that it sent, with our label in its `_meta`."""

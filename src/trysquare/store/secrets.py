@@ -14,10 +14,9 @@ from typing import Any, cast
 
 from trysquare.core.errors import ConfigurationError
 from trysquare.files.edit import exclusive_lock
-from trysquare.store import user_state
-from trysquare.store.location import prepare_folder
+from trysquare.store.location import prepare_folder, user_state
 
-logger = logging.getLogger("trysquare.gateway")
+logger = logging.getLogger("trysquare.store")
 
 SERVICE = "trysquare"
 FILE = "secrets.json"

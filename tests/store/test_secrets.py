@@ -16,9 +16,7 @@ from keyring.backends.null import Keyring as NullKeyring
 from keyring.errors import KeyringLocked
 
 from trysquare import ConfigurationError
-from trysquare.gateway import SystemSecrets
-from trysquare.gateway.config.secrets import Secrets
-from trysquare.store import user_state
+from trysquare.store import Secrets, SystemSecrets, user_state
 
 
 class MemoryKeyring(KeyringBackend):
