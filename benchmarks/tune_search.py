@@ -44,6 +44,8 @@ WITHOUT_ENCODER: Mapping[str, Sequence[float]] = {"likely_words": (0.15, 0.2, 0.
 SWEEPS = 2
 UNSURE = {"everyday": 83.0, "MetaTool": 63.0}
 """Of what nothing answers, so much has to stay unsure: what is promised, and three points for tools not seen."""
+UNSURE_BY_WORDS = {"everyday": 90.0}
+"""The same without an encoder, and ten points: words are shared by chance."""
 
 Objective: TypeAlias = Callable[[Weights], float]
 
@@ -158,11 +160,7 @@ class Learner:
     def confidence(self, weights: Weights) -> float:
         """How many right tools are likely, and how well questions separate; too little unsure weighs ten times."""
         self._weigh(weights)
-        total = self._mean(Lesson.likely) + 100 * self.separation()
-        for one in self.lessons:
-            if (unsure := one.unsure()) is not None:
-                total -= 10 * max(0.0, UNSURE.get(one.training.name, 0.0) - unsure)
-        return total
+        return self._mean(Lesson.likely) + 100 * self.separation() - self._missing(UNSURE)
 
     def separation(self) -> float:
         if not self._questions:
@@ -171,9 +169,9 @@ class Learner:
         return auc(able, unable)
 
     def words_alone(self, weights: Weights) -> float:
-        """Without an encoder: right tools that are likely, and what nothing answers that is unsure, alike."""
+        """Without an encoder: how many right tools are likely; too little unsure weighs ten times."""
         self._weigh(weights)
-        return self._mean(Lesson.likely) + self._mean(Lesson.unsure)
+        return self._mean(Lesson.likely) - self._missing(UNSURE_BY_WORDS)
 
     def print(self, weights: Weights) -> None:
         self._weigh(weights)
@@ -186,9 +184,14 @@ class Learner:
         if self._questions:
             print(f"  BFCL: AUC {self.separation():.3f}")
 
-    def _mean(self, of: Callable[[Lesson], float | None]) -> float:
-        """The mean of a figure over the sets that have it, weighed by their requests."""
-        found = [(value, len(one.training.asked)) for one in self.lessons if (value := of(one)) is not None]
+    def _missing(self, wanted: Mapping[str, float]) -> float:
+        """Ten times the points by which what nothing answers is unsure too rarely."""
+        unsure = [(one.unsure(), wanted[one.training.name]) for one in self.lessons if one.training.name in wanted]
+        return sum(10 * max(0.0, least - found) for found, least in unsure if found is not None)
+
+    def _mean(self, of: Callable[[Lesson], float]) -> float:
+        """The mean of a figure over the sets, weighed by their requests."""
+        found = [(of(one), len(one.training.asked)) for one in self.lessons]
         return sum(value * count for value, count in found) / sum(count for _, count in found)
 
     def _weigh(self, weights: Weights) -> None:

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from tests.bots.bot_folders import write_bot
-from trysquare import InvalidArguments, call_tool
+from trysquare import call_tool
 from trysquare.bots import BotConfig, DocumentError, DocumentType, load_bot, open_bot, sandbox
 from trysquare.bots.definition.check import check_folder
-from trysquare.bots.scanners.base import CommandScanner, PythonScanner, Rule, Target
-from trysquare.bots.scanners.runner import Artifacts, ScanReport, scan
+from trysquare.bots.documents import paths
+from trysquare.bots.scanners.base import CommandScanner, PythonScanner, RegexScanner, Rule, Target
+from trysquare.bots.scanners.runner import Artifacts, ScanReport, Source, scan
 from trysquare.bots.workflow.runs import open_workflows
+from trysquare.core.errors import InvalidArguments
 from trysquare.files.root import DirectoryRoot
 from trysquare.processes.sandbox.backends import BACKENDS, available_sandbox
 
@@ -244,3 +246,32 @@ def test_a_type_without_builders_or_dump_says_so() -> None:
     with pytest.raises(DocumentError, match="has no `dump`"):
         Parsed(name="parsed").dump("a", "b")
     assert Parsed().lines("a") == {}
+
+
+def test_a_path_whose_time_grows_with_the_square_of_the_document_is_ended(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = project / "a.json"
+    document.write_text(json.dumps({"items": [{"id": number} for number in range(6)]}))
+
+    def report(path: str) -> ScanReport:
+        scanner = RegexScanner(pattern="5", target=Target(kind="path", field=path), message="five")
+        rule = Rule(name="own", file="rules/own.json", description="d", scanner=scanner)
+        with DirectoryRoot(project) as folder:
+            return scan([rule], Artifacts(folder=folder, documents=(Source(path="a.json", type=DocumentType()),)))
+
+    assert [each.message for each in report("$.items[?@.id in $.items[*].id].id").violations] == []
+    assert [each.where for each in report("$.items[?count($..*) > 3].id").violations] == ["$.items[5].id"]
+    document.write_text(json.dumps({"items": [{"id": number} for number in range(5_000)]}))
+    monkeypatch.setattr(paths, "SECONDS", 1)
+    (problem,) = report("$..[?count($..*) > 3]").problems
+    assert "a.json" in problem.message
+    assert "timed out after 1 seconds" in problem.message
+
+
+def test_an_empty_document_and_two_in_one_file_are_said_as_that() -> None:
+    for form in ("json", "yaml"):
+        with pytest.raises(DocumentError, match="is empty"):
+            DocumentType(format=form).parse("\n")
+    with pytest.raises(DocumentError, match="expected a single document"):
+        DocumentType(format="yaml").parse("a: 1\n---\nb: 2\n")

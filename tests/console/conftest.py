@@ -101,7 +101,9 @@ class Site:
     @asynccontextmanager
     async def visitor(self) -> AsyncGenerator[httpx2.AsyncClient]:
         """A browser that is not signed in."""
-        async with httpx2.AsyncClient(base_url=self.base, timeout=60) as http:
+        # Shorter than the server keeps a connection, which would be closed while a request is sent on it.
+        limits = httpx2.Limits(keepalive_expiry=1)
+        async with httpx2.AsyncClient(base_url=self.base, timeout=60, limits=limits) as http:
             yield http
 
     @asynccontextmanager

@@ -16,8 +16,9 @@ from trysquare import AppPage, ToolError, Tools
 from trysquare.app import open_app
 from trysquare.core.apps import MAX_PAGE
 from trysquare.core.json import JsonObject
+from trysquare.gateway import ServerConfig
 from trysquare.gateway.apps import page_address, page_of_server, read_link, served_page
-from trysquare.gateway.models import ConfigLocation, ServerConfig, ToolDefinition
+from trysquare.gateway.models import ConfigLocation, ToolDefinition
 from trysquare.settings import Settings
 
 MIME = "text/html;profile=mcp-app"

@@ -1,4 +1,4 @@
-"""Standalone program: a Python scanner, a method of a bot's own document type, or a schema with costly patterns.
+"""Standalone program: a Python scanner, a method of a bot's own document type, a costly schema or a costly JSONPath.
 
 It reads one task as JSON and writes its result as JSON. `trysquare.bots.sandbox` runs it.
 """
@@ -36,6 +36,10 @@ def run(task: Mapping[str, Any]) -> Any:
     if "schema" in task:
         found = ((index, first_error(task["schema"], value)) for index, value in enumerate(task["values"]))
         return [(index, 1, error) for index, error in found if error is not None]
+    if "path" in task:
+        from trysquare.bots.documents.paths import compiled
+
+        return [list(match.parts) for match in compiled(task["path"]).finditer(task["value"])]
     if "method" in task:
         return _of_type(task)
     scanner: Any = _module(task)

@@ -143,7 +143,7 @@ def _own(name: str, settings: Mapping[str, Any], *, border: bool) -> AppPage:
 
 
 def framed_page(settings: Mapping[str, Any], *, permissions: Iterable[Permission] = (), **reach: Any) -> AppPage:
-    """The page of another server inside one of ours: labelled, with its messages checked. `settings` has both."""
+    """The page of another server in a frame: labelled, with its messages checked. `settings` has both."""
     written = encodable(json.dumps(settings, ensure_ascii=False)).replace("<", "\\u003c")
     script = f"const settings = {written};\n{_part('framed.js')}"
     html = _part("framed.html").replace("/* script */", script)

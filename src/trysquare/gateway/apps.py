@@ -1,4 +1,4 @@
-"""Pages of servers behind the gateway (MCP Apps): under addresses of ours, labelled, and held back."""
+"""Pages of servers behind the gateway (MCP Apps): under addresses of the gateway, labelled, and held back."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def served_link(server: str, link: Mapping[str, Any]) -> JsonObject:
 def served_page(
     server: ServerConfig, address: str, part: JsonObject, tools: Sequence[ToolDefinition], resources: str
 ) -> ResourceContents:
-    """The page of a server inside one of ours, which names the server and passes its messages on.
+    """The page of a server in a frame, below the name of the server; its messages are checked and passed on.
 
     `resources` begins the addresses of its other resources. Raises a `ToolError` for what is not a page.
     """

@@ -118,7 +118,7 @@ class CallSender:
         return SendResult(answer)
 
     async def cancel(self, checkpoints: Mapping[str, Any], context: CallContext) -> None:
-        """Cancel the tasks of servers that the calls of a cancelled task of ours were answered with."""
+        """Cancel the tasks that servers answered the calls of a cancelled task with."""
         for key, kept in checkpoints.items():
             if key.startswith(CHECKPOINT):
                 await self._cancel(kept["server"], kept["task"], context)

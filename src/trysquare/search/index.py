@@ -28,14 +28,14 @@ class Weights:
     """Words beside meaning: short requests want meaning, requests with several parts want words."""
     words_per_part: float = 0.03
     most_words: float = 0.3
-    domain: float = 0.4
+    domain: float = 0.5
     """How much nearer the other rows of its group are than those of all groups counts for a row's confidence."""
     likely: float = 0.36
     """A row is likely by its meaning alone, or together with the logarithm of how many terms it shares."""
     shared: float = 0.35
     likely_shared: float = 0.75
-    likely_words: float = 0.25
-    """The same without an encoder: of the share of terms that the row and its name have in common with the request."""
+    likely_words: float = 0.2
+    """The same without an encoder: of the share of the request that the row says."""
 
 
 AskedWord: TypeAlias = tuple[dict[str, float], float]

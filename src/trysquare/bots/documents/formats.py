@@ -26,6 +26,8 @@ class DocumentError(ValueError):
 
 def parse(form: str, text: str) -> Any:
     """The value of a text in a format."""
+    if form != "markdown" and not text.strip():
+        raise DocumentError("the document is empty")
     if form == "yaml":
         return _yaml(text).value
     return read_markdown(text).value if form == "markdown" else _json(text)

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from trysquare.bots.documents.shapes import items_of, path_of, properties_of
-from trysquare.core.errors import ErrorCode, require_extra
+from trysquare.bots.sandbox import SECONDS, ProgramFailed, ask_worker
+from trysquare.core.errors import ErrorCode, InvalidArguments, require_extra
 from trysquare.core.json import JsonObject
 
 Pointer: TypeAlias = tuple[str | int, ...]
@@ -40,9 +41,33 @@ def compiled(path: str) -> Any:
 
 def select_path(path: str, value: Any) -> Iterator[tuple[Pointer, Any, str]]:
     """Every value that a path selects, with its place."""
+    if is_costly(path):
+        yield from _select_in_time(path, value)
+        return
     for match in compiled(path).finditer(value):
         pointer: Pointer = tuple(match.parts)
         yield pointer, match.obj, path_of(pointer)
+
+
+def is_costly(path: str) -> bool:
+    """Whether a filter asks a query of many values for every value, so that the time grows with their product."""
+    filters = path.partition("[?")[2]
+    return any(each in filters for each in ("$", "..", "*"))
+
+
+def _select_in_time(path: str, value: Any) -> Iterator[tuple[Pointer, Any, str]]:
+    """The same in a process that can be ended."""
+    compiled(path)
+    try:
+        found = ask_worker({"path": path, "value": value}, what=f"`{path}`", seconds=SECONDS)
+    except ProgramFailed as error:
+        hint = "Write a filter without a query such as `$..*` in it, or use a scanner of the kind `python`."
+        raise InvalidArguments(f"{error}.", instruction=hint) from None
+    for pieces in found:
+        selected = value
+        for piece in pieces:
+            selected = selected[piece]
+        yield tuple(pieces), selected, path_of(tuple(pieces))
 
 
 def unknown_name(path: str, schema: JsonObject) -> str | None:

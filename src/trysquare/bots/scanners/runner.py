@@ -178,7 +178,12 @@ def _select(target: Target, loaded: _Loaded) -> list[Selected]:
     """Every value that the target names in a document."""
     document = loaded.document
     if target.kind == PATH:
-        nodes = select_path(target.field or "$", document.value)
+        try:
+            nodes = list(select_path(target.field or "$", document.value))
+        except InvalidArguments as error:
+            raise ScannerFailed(
+                f"{document.path}: {error.message.rstrip('.')}. {error.instruction}".rstrip(".")
+            ) from None
     elif target.kind in loaded.source.type.targets:
         nodes = loaded.source.type.select(target.kind, document.value)
         nodes = nodes if target.field is None else [each for node in nodes for each in _field(node, target.field)]

@@ -61,7 +61,8 @@ class ServerPool:
         on_sent: Callable[[], None],
         checkpoint: Mapping[str, Any] | None = None,
     ) -> Awaitable[UpstreamResult]:
-        """Call a tool; `on_sent` is called just before the server may see it. `checkpoint` is that of a task of ours.
+        """Call a tool; `on_sent` is called just before the server may see it. `checkpoint` is stored with the task
+        that the server answers with.
 
         A failure is a `ToolError` with the field `outcome`.
         """

@@ -174,7 +174,7 @@ class ManagedServer:
         """Send a request and wait for its result; a suspended call is resumed instead.
 
         A request that a busy server rejected unread is sent again after its `Retry-After`, within the time limit. Where
-        the server answers with a task, and the call is one of ours, `checkpoint` is stored with its id.
+        the server answers with a task, and the call is a task of this server too, `checkpoint` is stored with its id.
         """
         if context.checkpoints and (kept := context.checkpoints.get(request.checkpoint_key(self.config.name))):
             return await self._follow(self._followed(ServerTask(kept["task"], kept["pause"]), request), context)

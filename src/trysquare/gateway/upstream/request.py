@@ -190,7 +190,7 @@ class UpstreamRequest(NamedTuple):
         return cls("tools/call", tool, b'"name":%s,"arguments":%s' % (encode(tool), arguments_json))
 
     def checkpoint_key(self, server: str) -> str:
-        """The name under which a task of ours stores the server's task for this call."""
+        """The name under which the caller's task stores the server's task for this call."""
         return CHECKPOINT + hashlib.sha256(b"%s %s" % (encode([server, self.method]), self.fields)).hexdigest()
 
 

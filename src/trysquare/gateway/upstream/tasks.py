@@ -84,7 +84,7 @@ class FollowedTask:
             return
 
     async def _follow(self, context: CallContext) -> UpstreamResult:
-        told, pause = None, self.task.pause
+        reported, pause = None, self.task.pause
         while True:
             fields = await self._look(context)
             if fields is None:
@@ -97,8 +97,8 @@ class FollowedTask:
                 return await self._ended(status, fields)
             elif status != "working":
                 raise failures.unreadable(self.config.name, self.request.title, "a task without a known `status`")
-            if message and message != told:
-                told, self._looks = message, self._looks + 1
+            if message and message != reported:
+                reported, self._looks = message, self._looks + 1
                 await context.progress(self._looks, None, message)
             pause = pause_of(decode_any(fields.get("pollIntervalMs", msgspec.Raw(b"null"))))
             await asyncio.sleep(pause)
