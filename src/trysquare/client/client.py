@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,6 +30,7 @@ from trysquare.client.results import (
     ResourceResult,
     ToolResult,
 )
+from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.context import CallContext, LogLevel
 from trysquare.core.errors import ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_object
@@ -36,8 +38,9 @@ from trysquare.gateway.models import ToolDefinition
 from trysquare.gateway.pool.pool import read_definition
 from trysquare.gateway.upstream import errors as failures
 from trysquare.gateway.upstream.lists import read_list
-from trysquare.gateway.upstream.request import UpstreamCall, UpstreamRequest
+from trysquare.gateway.upstream.request import ServerTask, UpstreamCall, UpstreamRequest
 from trysquare.gateway.upstream.session import ClientInfo, ServerInfo, UpstreamSession, capability_object
+from trysquare.gateway.upstream.tasks import FollowedTask
 from trysquare.gateway.upstream.transport import DisconnectReason, TransportError
 from trysquare.protocol.messages import RpcError, encode
 
@@ -84,6 +87,7 @@ class Client:
         known = isinstance(server, Target)
         self._target = server if known else target_of(server, env=env, cwd=cwd, headers=given, project=project)
         self._config = self._target.config(timeout=timeout, start_timeout=start_timeout)
+        self._background = BackgroundTasks()
         self._handlers = Handlers(
             elicitation=elicitation_handler,
             sampling=sampling_handler,
@@ -120,6 +124,8 @@ class Client:
                 self._config, transport, info, on_change=self._on_change, on_lost=lambda session, reason: None
             )
             stack.push_async_callback(session.close)
+            # What a cancelled task sends to its server.
+            stack.push_async_callback(self._background.wait, self._config.timeout)
             try:
                 await session.start(self._version)
             except TransportError as error:
@@ -267,10 +273,17 @@ class Client:
         context = CallContext(
             caller=HandlingCaller(self._handlers, progress), meta={} if progress is None else {"progress_token": True}
         )
-        call = UpstreamCall(session, UpstreamRequest(method, about, encode(params)[1:-1]), timeout=timeout)
+        request = UpstreamRequest(method, about, encode(params)[1:-1])
+        call = UpstreamCall(session, request, timeout=timeout)
         try:
             call.begin(context, lambda: None)
-            return (await call.finish(context)).body
+            found = await call.finish(context)
+            if isinstance(found, ServerTask):
+                config = self._config if timeout is None else replace(self._config, timeout=timeout)
+                found = await FollowedTask(found, request, config, session.ask_of_task, self._background).finish(
+                    context
+                )
+            return found.body
         except TransportError as error:
             raise self._unreachable(error.disconnect, session.connection.transport.stderr_tail()) from None
         except ToolError as error:
