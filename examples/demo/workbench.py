@@ -9,7 +9,7 @@ from pathlib import Path
 
 from examples.demo.conversation import Conversation, converse
 from examples.demo.stage import Stage, envelope_of
-from trysquare.workbench.sandbox.sandbox import available_sandbox
+from trysquare.processes.sandbox.backends import available_sandbox
 
 FILE = "prices.py"
 

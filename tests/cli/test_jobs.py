@@ -177,6 +177,9 @@ class Asking:
     async def list(self, *, limit: int = 100) -> list[JobStatus]:
         return []
 
+    async def asking(self) -> list[JobStatus]:
+        return []
+
     async def steps(self, job: str) -> list[Any]:
         return []
 

@@ -51,6 +51,14 @@ async def consult(context: CallContext) -> str:
     return f"{await context.sample('Well?')} in {', '.join(await context.roots())}"
 
 
+@tools.tool(task=True)
+async def bake(what: str, context: CallContext) -> str:
+    """Bake a thing, once it is known how dark."""
+    schema = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
+    answer = await context.ask("How dark?", schema)
+    return f"{answer.content['colour']} {what}"
+
+
 @tools.tool
 def fail() -> str:
     """Fail on purpose."""

@@ -52,6 +52,13 @@ def answer(question: ElicitRequest | Visit) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+async def test_a_call_that_the_server_runs_as_a_task_returns_its_result(version: str, tmp_path: Path) -> None:
+    command = [sys.executable, str(SAMPLE)]
+    async with Client.stdio(command, cwd=tmp_path, protocol_version=version, elicitation_handler=answer) as client:
+        assert (await client.call_tool("bake", {"what": "bread"})).data == "red bread"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_client_does_everything_that_a_server_offers(transport: str, version: str, tmp_path: Path) -> None:
     logs: list[LogMessage] = []

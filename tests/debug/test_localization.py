@@ -12,8 +12,15 @@ import pytest
 import trysquare
 from trysquare import call_tool
 from trysquare.cli.main import main
-from trysquare.debug import DebugConfig, Explained, explain_target, open_debugger, read_target
-from trysquare.debug.explain.explain import explain_failure, localize_failures
+from trysquare.debug import (
+    DebugConfig,
+    Explained,
+    explain_failure,
+    explain_target,
+    localize_failures,
+    open_debugger,
+    read_target,
+)
 from trysquare.processes.supervisor import supervise
 
 STARTS_PROCESSES = True  # one that records, and one that runs the tests beside it
@@ -293,11 +300,11 @@ def total(numbers):
 async def test_values_far_from_where_a_test_fails_are_not_recorded_and_its_neighbours_need_not_load(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n", encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\naddopts = --color=yes\n", encoding="utf-8")
     (tmp_path / "deep.py").write_text(DEEP, encoding="utf-8")
     (tmp_path / "test_broken.py").write_text("import no_such_module, deep\nfrom deep import total\n", encoding="utf-8")
     (tmp_path / "test_deep.py").write_text(
-        "import deep\nfrom deep import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n\n\n"
+        "import deep\nfrom deep import total\n\n\ndef test_total():\n    assert str(total([1, 2])) == '3'\n\n\n"
         "def test_same():\n    assert deep.same(1) == 1\n",
         encoding="utf-8",
     )
@@ -309,6 +316,8 @@ async def test_values_far_from_where_a_test_fails_are_not_recorded_and_its_neigh
     assert near.cost.lines < full.cost.lines / 5
     [(_, one)], [(_, other)] = near.failures, full.failures
     assert (one.error, one.location, one.origins) == (other.error, other.location, other.origins)
+    assert one.detail
+    assert "\x1b" not in one.to_text()
     suspects = found.failures[0][1].suspects
     assert suspects[0].location == f"{tmp_path}/deep.py:{1 + DEEP[: DEEP.index('# WRONG')].count(chr(10))}"
     # A function in one line counts as run by the test that passes.

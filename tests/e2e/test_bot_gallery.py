@@ -1,7 +1,7 @@
 """Every bot of the gallery, and one written from the docs, walked from the first call to the end by a real client.
 
 Each document is built, rendered, edited by hand in its page, carried back, validated and closed; in between, the server
-is killed. Together the walks cover both protocol versions in every profile.
+is killed in one combination of protocol version and profile for each, and follows another in all others, in memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.bots.incident_bot import FILES, write_incident_bot
-from tests.bots.served_bots import Person
+from tests.bots.served_bots import Person, served
 from tests.e2e.stdio_process import REPOSITORY
 from tests.support import told
 from trysquare.bots.definition.check import check_folder
@@ -26,6 +26,8 @@ from trysquare.bots.definition.scaffold import GALLERY, TEMPLATES, write_new_bot
 from trysquare.cli.main import main
 
 OWN = "own"
+MODES = ("legacy", "2026-07-28")
+PROFILES = ("full", "levels", "gateway")
 CLEAN = {"validate_rules": {"requires_clean": True}}
 EDITS = {
     "checklist": ("(TBD)", "(Lin)"),
@@ -51,9 +53,7 @@ class Walk(NamedTuple):
 
 WALKS = [
     Walk(template, mode, profile)
-    for template, (mode, profile) in zip(
-        (*TEMPLATES, OWN), itertools.product(("legacy", "2026-07-28"), ("full", "levels", "gateway")), strict=True
-    )
+    for template, (mode, profile) in zip((*TEMPLATES, OWN), itertools.product(MODES, PROFILES), strict=True)
 ]
 
 
@@ -83,43 +83,68 @@ def write_bot(walk: Walk, folder: Path) -> str:
     return f"my_{walk.template}"
 
 
+async def build(client: Client, name: str, project: Path) -> str:
+    """Open the bot, write its document as the template says, and close the action."""
+    listed = {each.name for each in (await client.list_tools()).tools}
+    assert {f"{name}_tool", f"{name}_close_current_action"} <= listed
+    built = await call(client, f"{name}_tool")
+    assert built["action"] == "build_knowledge"
+    [output] = built["data"]["documents"]
+    part = next(each for key, each in built["data"]["instructions"].items() if key.startswith("knowledge:"))
+    (project / output).parent.mkdir(parents=True, exist_ok=True)
+    (project / output).write_text(part["template"], encoding="utf-8")
+    closed = await call(client, f"{name}_close_current_action", expected_action="build_knowledge")
+    assert closed["next_action"] == "render_output"
+    return output
+
+
+async def finish(client: Client, name: str, project: Path, output: str, walk: Walk, person: Person) -> None:
+    """Render the page, edit it, carry the edit back, validate, and close everything."""
+    rendered = await call(client, f"{name}_tool")
+    [page] = [each["path"] for each in rendered["data"]["files"]]
+    await call(client, f"{name}_close_current_action", expected_action="render_output")
+    old, new = EDITS[walk.template]
+    text = (project / page).read_text(encoding="utf-8")
+    assert old in text
+    (project / page).write_text(text.replace(old, new, 1), encoding="utf-8")
+    carried = await call(client, f"{name}_tool")
+    assert carried["data"]["files"][0]["conflicts"] == []
+    assert WANTED[walk.template] in (project / output).read_text(encoding="utf-8")
+    await call(client, f"{name}_close_current_action", expected_action="synchronize_output")
+    checked = await call(client, f"{name}_tool")
+    assert (checked["data"]["clean"], checked["data"]["documents"]) == (True, {output: "valid"})
+    ended = await call(client, f"{name}_close_current_action", expected_action="validate_rules")
+    assert ended["workflow_complete"] is True
+    assert ended["approval"] == ("confirmed" if walk.template == "release" else "claimed")
+    assert len(person.asked) == (1 if walk.template == "release" else 0)
+
+
 @pytest.mark.parametrize("walk", WALKS, ids=lambda walk: "-".join(walk))
 async def test_a_bot_is_walked_to_its_end_though_its_server_is_killed(walk: Walk, tmp_path: Path) -> None:
-    project, bot = tmp_path / "project", tmp_path / "bot"
+    project, bot, person = tmp_path / "project", tmp_path / "bot", Person()
     project.mkdir()
     name = write_bot(walk, bot)
-    person = Person()
     async with asyncio.timeout(110):
         async with Client(server(project, bot, walk.profile), mode=walk.mode) as client:
-            listed = {each.name for each in (await client.list_tools()).tools}
-            assert {f"{name}_tool", f"{name}_close_current_action"} <= listed
-            built = await call(client, f"{name}_tool")
-            assert built["action"] == "build_knowledge"
-            [output] = built["data"]["documents"]
-            part = next(each for key, each in built["data"]["instructions"].items() if key.startswith("knowledge:"))
-            (project / output).parent.mkdir(parents=True, exist_ok=True)
-            (project / output).write_text(part["template"], encoding="utf-8")
-            closed = await call(client, f"{name}_close_current_action", expected_action="build_knowledge")
-            assert closed["next_action"] == "render_output"
+            output = await build(client, name, project)
             kill_server(project)
         async with Client(server(project, bot, walk.profile), mode=walk.mode, elicitation_callback=person) as client:  # pyright: ignore[reportArgumentType]
-            rendered = await call(client, f"{name}_tool")
-            [page] = [each["path"] for each in rendered["data"]["files"]]
-            await call(client, f"{name}_close_current_action", expected_action="render_output")
-            old, new = EDITS[walk.template]
-            text = (project / page).read_text(encoding="utf-8")
-            assert old in text
-            (project / page).write_text(text.replace(old, new, 1), encoding="utf-8")
-            carried = await call(client, f"{name}_tool")
-            assert carried["data"]["files"][0]["conflicts"] == []
-            assert WANTED[walk.template] in (project / output).read_text(encoding="utf-8")
-            await call(client, f"{name}_close_current_action", expected_action="synchronize_output")
-            checked = await call(client, f"{name}_tool")
-            assert (checked["data"]["clean"], checked["data"]["documents"]) == (True, {output: "valid"})
-            ended = await call(client, f"{name}_close_current_action", expected_action="validate_rules")
-            assert ended["workflow_complete"] is True
-            assert ended["approval"] == ("confirmed" if walk.template == "release" else "claimed")
-            assert len(person.asked) == (1 if walk.template == "release" else 0)
+            await finish(client, name, project, output, walk, person)
+
+
+EVERYWHERE = [Walk(*each) for each in itertools.product((*TEMPLATES, OWN), MODES, PROFILES) if each not in WALKS]
+
+
+@pytest.mark.parametrize("walk", EVERYWHERE, ids=lambda walk: "-".join(walk))
+async def test_a_bot_is_walked_in_every_version_and_profile(walk: Walk, tmp_path: Path) -> None:
+    project, bot, person = tmp_path / "project", tmp_path / "bot", Person()
+    project.mkdir()
+    name = write_bot(walk, bot)
+    given: dict[str, Any] = {"bot": bot, "name": name, "mode": walk.mode, "profile": [walk.profile]}
+    async with served(project, **given) as first:
+        output = await build(first.client, name, project)
+    async with served(project, **given, person=person) as second:
+        await finish(second.client, name, project, output, walk, person)
 
 
 @pytest.mark.parametrize(("mode", "profile"), [("legacy", "levels"), ("2026-07-28", "full")])

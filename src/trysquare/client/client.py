@@ -87,6 +87,7 @@ class Client:
         known = isinstance(server, Target)
         self._target = server if known else target_of(server, env=env, cwd=cwd, headers=given, project=project)
         self._config = self._target.config(timeout=timeout, start_timeout=start_timeout)
+        self._background = BackgroundTasks()
         self._handlers = Handlers(
             elicitation=elicitation_handler,
             sampling=sampling_handler,
@@ -99,8 +100,6 @@ class Client:
         self._client_name = name
         self._stack: AsyncExitStack | None = None
         self._session: UpstreamSession | None = None
-        self._background = BackgroundTasks()
-        """Cancels tasks of the server whose calls are cancelled."""
 
     @classmethod
     def stdio(
@@ -125,6 +124,8 @@ class Client:
                 self._config, transport, info, on_change=self._on_change, on_lost=lambda session, reason: None
             )
             stack.push_async_callback(session.close)
+            # What a cancelled task sends to its server.
+            stack.push_async_callback(self._background.wait, self._config.timeout)
             try:
                 await session.start(self._version)
             except TransportError as error:
@@ -278,9 +279,10 @@ class Client:
             call.begin(context, lambda: None)
             found = await call.finish(context)
             if isinstance(found, ServerTask):
-                config = session.config if timeout is None else replace(session.config, timeout=timeout)
-                task = FollowedTask(found, request, config, session.ask_of_task, self._background)
-                found = await task.finish(context)
+                config = self._config if timeout is None else replace(self._config, timeout=timeout)
+                found = await FollowedTask(found, request, config, session.ask_of_task, self._background).finish(
+                    context
+                )
             return found.body
         except TransportError as error:
             raise self._unreachable(error.disconnect, session.connection.transport.stderr_tail()) from None

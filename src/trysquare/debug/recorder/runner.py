@@ -38,7 +38,9 @@ _MAX_FOLDERS = 1000
 _OUTPUT = 4000
 _REPORT = 32_000
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py")
-_PYTEST_OPTIONS = ["-pno:cacheprovider", "-pno:randomly", "-q", "--no-header", "--tb=native", "--capture=tee-sys"]
+_PYTEST_OPTIONS = [
+    "-pno:cacheprovider", "-pno:randomly", "-q", "--no-header", "--tb=native", "--color=no", "--capture=tee-sys"
+]  # fmt: skip
 _FROM_CACHE = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first", "--sw", "--stepwise")
 """Options that need what pytest remembers of its last run."""
 _AGAIN_SECONDS = 20.0
