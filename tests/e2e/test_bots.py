@@ -79,5 +79,5 @@ async def test_the_definitions_stay_within_their_budgets() -> None:
 
     async with open_app(Settings.model_validate({"bot": [STORY_BOT]})) as app:
         build_server(app.toolset, app.serve_options())
-        for profile, most in (("full", 7_500), ("levels", 1_500), ("gateway", 510)):
+        for profile, most in (("full", 7_300), ("levels", 1_460), ("gateway", 500)):
             assert sum(map(definition_tokens, listed(app.toolset, parse_profiles([profile])))) <= most
