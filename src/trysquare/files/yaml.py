@@ -52,7 +52,7 @@ def read_yaml(text: str) -> YamlText:
         node: Any = cast(Any, yaml).compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        # What was found is often told only beside what was expected.
+        # What was found often stands only beside what was expected.
         said = (getattr(error, name, None) for name in ("context", "problem"))
         problem = ", ".join(filter(None, said)) or "invalid YAML"
         raise YamlError(str(problem), 1 if mark is None else mark.line + 1) from None

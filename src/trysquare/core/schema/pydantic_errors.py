@@ -227,7 +227,7 @@ def satisfies(value: Any, schema: Any, whole: JsonObject, depth: int = 0) -> boo
 
 
 def _wrong_tag(value: Any, options: list[JsonObject], path: JsonPath) -> Problem | None:
-    """The problem of a field by which all members of a union are told apart, where its value names none of them."""
+    """The problem of a field by which all members of a union are distinguished, where its value names none of them."""
     parts = [properties_of(option) for option in options]
     for name in parts[0] if len(parts) > 1 and isinstance(value, dict) else ():
         choices = [choices_of(each.get(name)) for each in parts]
