@@ -66,6 +66,9 @@ def test_a_rule_that_misses_its_own_example_fails_the_check(run: Run, project: P
 
 
 def test_status_tells_where_the_run_stands(run: Run, bot: Path) -> None:
+    refused = run("bot", "status", "--run", "nope", *HERE)
+    assert refused.code == 2
+    assert "unknown run `nope`" in refused.err
     shown = run("bot", "status", *HERE).out
     assert "shape.build_knowledge" in shown
     [report] = run("bot", "status", "--json", *HERE).json

@@ -99,9 +99,15 @@ def _print_check(report: dict[str, Any], *, explored: bool) -> None:
 
 
 def _status(arguments: argparse.Namespace) -> None:
-    """Every run of every bot."""
+    """Every run of every bot, or one run of each that has it."""
     with opened_bots(arguments) as bots:
         reports = [report_bot(bot) for bot in bots]
+    if arguments.run:
+        known = sorted({each["run"] for report in reports for each in report["runs"]})
+        if arguments.run not in known:
+            hint = f"Known runs: {', '.join(known) or 'none'}."
+            raise ConfigurationError(f"unknown run `{arguments.run}`.", where="bot status", hint=hint)
+        reports = [{**each, "runs": [run for run in each["runs"] if run["run"] == arguments.run]} for each in reports]
     print_report(reports, lambda: _print_status(reports), json=arguments.json)
 
 
@@ -358,9 +364,10 @@ COMMAND = Command(
         "status": Command(
             _status,
             _RUN,
-            "show the state of every run",
+            "show the state of every run, or of one",
             examples=(
                 "trysquare bot status --bot bots/release",
+                "trysquare bot status --run story-7",
                 "trysquare bot status --json",
             ),
         ),

@@ -391,7 +391,12 @@ def _more_fields(
 def _reject(call: BotCall, state: RunState, run_notes: JsonObject) -> Change:
     expected, position, reason = call.parameters.expected_action, state.current, call.parameters.reason
     is_other = expected is not None and not _is_any_of(call, expected, call.together(state, position))
-    if is_other or state.finished:
+    if state.finished:
+        raise StateConflict(
+            f"The workflow of run `{call.run}` has ended, so there is nothing to reject. Nothing was changed.",
+            instruction=f"To take {position} up again, call its tool; then it can be rejected.",
+        )
+    if is_other:
         raise _other_action(call, state)
     if state.version == 0:
         raise StateConflict(
