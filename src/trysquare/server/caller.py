@@ -400,9 +400,7 @@ def _not_answered(reason: str) -> ToolError:
     )
 
 
-def call_context(
-    caller: McpCaller, options: ServeOptions, direct: FastCall, task_id: str | None = None
-) -> CallContext:
+def call_context(caller: McpCaller, options: ServeOptions, direct: FastCall, task_id: str | None = None) -> CallContext:
     """The context of one request, or of one run of a task. `direct` is the way to other tools."""
     request = caller.request_context
     timeout = options.call_timeout
