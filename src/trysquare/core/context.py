@@ -251,6 +251,8 @@ class CallContext:
     deadline: float | None = None
     """When the call must be done, on the clock of `time.monotonic`."""
     request_id: str | None = None
+    task_id: str | None = None
+    """Of the task that this call is or may become, in each of its runs; None in the calls of other tools inside it."""
     client: str | None = None
     """Name of the client program, where it says so."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -274,6 +276,7 @@ class CallContext:
             handles=self.handles,
             deadline=deadline,
             request_id=self.request_id,
+            task_id=self.task_id,
             client=self.client,
             meta=self.meta,
             cancel_flag=self.cancel_flag.below(),
@@ -289,7 +292,7 @@ class CallContext:
                 f"`{name}` cannot be called from here: this context has no `direct` calls.",
                 code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
             )
-        return await self.direct(name, arguments, self)
+        return await self.direct(name, arguments, replace(self, task_id=None))
 
     async def read_resource(self, uri: str) -> Sequence[ResourceContents]:
         """Read a resource of the server, as a client does."""
@@ -368,6 +371,11 @@ class CallContext:
         """
         become = getattr(self.caller, "become_task", None)
         return False if become is None else await become()
+
+    @property
+    def is_task(self) -> bool:
+        """Whether the client has a task for this call by now, and no request waits for its result."""
+        return getattr(self.caller, "is_task", False)
 
     @property
     def checkpoints(self) -> Mapping[str, Any]:

@@ -54,12 +54,20 @@ class PagedQuestion(Generic[S]):
             await run_in_thread(lambda: self._watched.withdraw(code))
 
     async def wait(self, context: CallContext) -> None:
-        """Return when the pending call was decided, when nobody looks, or when it has waited long enough."""
+        """Return when the pending call was decided, when nobody looks, or when it has waited long enough.
+
+        The task of a gate waits until its code expires: the page may open again, and a terminal may decide.
+        """
+        is_gate = self._request.gate
+        # Where it is a task already, an earlier server made it one, and its page need not be open yet.
+        if not (is_gate and context.is_task) and not await run_in_thread(self._watched.is_watched):
+            return
         # A client with tasks need not wait with it.
-        await context.become_task()
+        stays = await context.become_task() and is_gate
         left, reported = context.remaining(), 0.0
-        until = time.monotonic() + min(self._watched.patience, float("inf") if left is None else left / 2)
-        while time.monotonic() < until and await run_in_thread(self._watched.is_watched):
+        patience = float("inf") if stays else self._watched.patience
+        until = time.monotonic() + min(patience, float("inf") if left is None else left / 2)
+        while time.monotonic() < until and (stays or await run_in_thread(self._watched.is_watched)):
             if await self._state() != "pending":
                 return
             if time.monotonic() - reported > REPORT_EVERY:

@@ -400,10 +400,8 @@ def _not_answered(reason: str) -> ToolError:
     )
 
 
-def call_context(
-    caller: McpCaller, options: ServeOptions, direct: FastCall, request_id: str | None = None
-) -> CallContext:
-    """The context of one request. `direct` is the way to other tools."""
+def call_context(caller: McpCaller, options: ServeOptions, direct: FastCall, task_id: str | None = None) -> CallContext:
+    """The context of one request, or of one run of a task. `direct` is the way to other tools."""
     request = caller.request_context
     timeout = options.call_timeout
     return CallContext(
@@ -411,7 +409,8 @@ def call_context(
         caller=caller,
         handles=options.handles,
         deadline=None if timeout is None else time.monotonic() + timeout,
-        request_id=request_id or str(request.id),
+        request_id=task_id or str(request.id),
+        task_id=task_id,
         client=request.client_name,
         meta=request.meta,
         direct=direct,
