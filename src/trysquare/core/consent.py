@@ -291,8 +291,8 @@ def refuse_unknown_names(consent: Consent, tool: str, arguments: Arguments) -> N
             near = closest_names(name, known)
             hint = f"Did you mean `{{{near[0]}}}`?" if near else f"Its arguments: {', '.join(known) or 'none'}."
             raise DeclarationError(
-                f"The consent question of `{tool}` names `{{{name}}}`, which is not an argument. {hint} To show braces, "
-                "write them twice."
+                f"The consent question of `{tool}` names `{{{name}}}`, which is not an argument. {hint} "
+                "To show braces, write them twice."
             )
 
 
