@@ -24,6 +24,7 @@ from typing import (
     overload,
     runtime_checkable,
 )
+
 from trysquare.core.cache import Handles, MemoryHandles
 from trysquare.core.errors import (
     CallCancelled,
