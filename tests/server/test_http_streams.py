@@ -199,12 +199,12 @@ async def test_a_real_client_whose_connection_is_cut_gets_the_rest_of_its_call()
     """The SDK's client comes back with `Last-Event-ID`, and misses nothing that was reported meanwhile."""
     steps, seen = Steps(), list[float]()
 
-    async def on_progress(done: float, _total: float | None, _message: str | None) -> None:
-        seen.append(done)
-        if done == 1:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        seen.append(progress)
+        if progress == 1:
             cut()
             steps.report(2, 3)
-        elif done == 3:
+        elif progress == 3:
             steps.end()
 
     async with (
