@@ -488,6 +488,21 @@ class CallContext:
         _check_requests((question,))
         return await self.caller.ask(_visible(question))
 
+    async def visit(self, message: str, url: str, *, key: str = "visit") -> None:
+        """Ask the user to open a page in their browser, for what must not pass through the client, such as a login.
+
+        It returns once they agreed to open it: the tool has to find out whether they are done there. If they decline,
+        `QuestionDeclined` is raised. `offers("elicitation.url")` says whether the client can. Call it before any side
+        effect, as `ask`.
+        """
+        if not _is_page(url):
+            raise _author_error(
+                f"A page to open needs an `https:` address, or an `http:` one of this machine, not `{url[:200]}`.",
+                "Pass a whole address without a user name or password.",
+            )
+        answers = await self.request(Visit(message=block(message, LONGEST_QUESTION), url=url, key=key))
+        _accepted(answers[key], message)
+
     def can_ask(self) -> bool:
         """Whether the user can be asked through this client."""
         return self.caller.can_ask()
@@ -583,6 +598,20 @@ def _author_error(message: str, advice: str) -> ToolError:
         code=ErrorCode.VALIDATION_INVALID_REQUEST,
         instruction=f"This is a fault of the tool, for its author: {advice}",
     )
+
+
+def _is_page(url: str) -> bool:
+    # Imported here, since most calls open none.
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    if not host or "@" in parts.netloc or not url.isprintable() or " " in url:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and host in ("localhost", "127.0.0.1", "::1"))
 
 
 def _visible(question: ElicitRequest) -> ElicitRequest:

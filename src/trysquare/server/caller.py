@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import secrets
 import time
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from msgspec import Raw
@@ -381,6 +383,9 @@ class McpCaller:
         self.answers.renew(used, fresh)
 
     async def _send(self, request: ClientRequest) -> Answer:
+        if isinstance(request, Visit) and not request.id:
+            # Protocol 2025-11-25 demands one; 2026-07-28 has none.
+            request = replace(request, id=secrets.token_urlsafe(16))
         wire = request_to_wire(request)
         try:
             result = decode_any(await self.request_context.channel.ask(wire["method"], encodable_value(wire["params"])))

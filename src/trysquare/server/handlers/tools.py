@@ -54,7 +54,11 @@ class ToolHandlers:
         params: CallToolParams = request.params
         tool = get_tool(self._toolset, params.name, request.principal, params.arguments)
         options = tool.metadata.task
-        if options is not None and self.tasks is not None and self.tasks.becomes_task(tool.name, options, request):
+        if (
+            options is not None
+            and self.tasks is not None
+            and (options.required or "extensions" in request.capabilities)
+        ) and self.tasks.becomes_task(tool.name, options, request):
             return await self.tasks.call(options, tool.metadata, request)
         return await self.run(tool, McpCaller(request))
 
