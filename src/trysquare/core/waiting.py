@@ -20,15 +20,20 @@ S = TypeVar("S", bound=Approvals)
 
 
 class PagedQuestion(Generic[S]):
-    """A question for consent that an open page shows as well. `code` is that of the pending call, where it has one."""
+    """A question for consent that an open page shows as well, until its time ends: then the call does not run.
 
-    def __init__(self, request: ConsentRequest, store: S, code: str | None = None) -> None:
+    `decision` is that of the store, asked for at `began`, with the code of the pending call where it has one.
+    """
+
+    def __init__(self, request: ConsentRequest, store: S, decision: ConsentDecision, began: float) -> None:
         self._request = request
         self._store = store
         self._watched = cast(WatchedApprovals, store)
-        self._code = code
+        self._code: str | None = None
+        self._ends = float("inf")
         self.settled: ConsentDecision | None = None
-        """The decision, where it was used up while the call was made pending."""
+        """The decision, where it was used up while the call was made pending, or where its time has ended."""
+        self._note(decision, began)
 
     async def first_answer(self, asking: Coroutine[Any, Any, ConsentGrant]) -> ConsentGrant | None:
         """What the client answers, or None once the page has decided before."""
@@ -56,11 +61,11 @@ class PagedQuestion(Generic[S]):
     async def wait(self, context: CallContext) -> None:
         """Return when the pending call was decided, when nobody looks, or when it has waited long enough."""
         # A client with tasks need not wait with it.
-        await context.become_task()
+        patience = float("inf") if await context.become_task() else self._watched.patience
         left, reported = context.remaining(), 0.0
-        until = time.monotonic() + min(self._watched.patience, float("inf") if left is None else left / 2)
+        until = time.monotonic() + min(patience, float("inf") if left is None else left / 2)
         while time.monotonic() < until and await run_in_thread(self._watched.is_watched):
-            if await self._state() != "pending":
+            if await self._state() != "pending" or self.settled is not None:
                 return
             if time.monotonic() - reported > REPORT_EVERY:
                 reported = time.monotonic()
@@ -68,7 +73,7 @@ class PagedQuestion(Generic[S]):
             await asyncio.sleep(LOOK_EVERY)
 
     async def _decided(self) -> None:
-        while self.settled is None and (state := await self._state()) != "decided":
+        while (state := await self._state()) != "decided" and self.settled is None:
             if state is None:
                 await self._open()
             await asyncio.sleep(LOOK_EVERY)
@@ -77,10 +82,22 @@ class PagedQuestion(Generic[S]):
         """Make the call pending, so that the page shows it, as soon as there is a page."""
         self._code = None
         if await run_in_thread(self._watched.is_watched):
+            began = time.monotonic()
             decision = await run_in_thread(lambda: self._store.decide(self._request, open_code=True))
-            self._code = decision.code
+            self._note(decision, began)
             self.settled = None if decision.state == "waiting" else decision
+
+    def _note(self, decision: ConsentDecision, began: float) -> None:
+        self._code = decision.code
+        if decision.expires_in is not None:
+            # Counted from before the store looked at its clock, so that a call is not made pending a second time.
+            self._ends = began + decision.expires_in
 
     async def _state(self) -> str | None:
         code = self._code
-        return None if code is None else await run_in_thread(lambda: self._watched.state_of(code))
+        state = None if code is None else await run_in_thread(lambda: self._watched.state_of(code))
+        # A decision that came in time counts, whenever it is read.
+        if code is not None and state != "decided" and time.monotonic() >= self._ends:
+            await run_in_thread(lambda: self._watched.withdraw(code))
+            self.settled = ConsentDecision(state="expired")
+        return state
