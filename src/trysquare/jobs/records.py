@@ -223,8 +223,9 @@ class Records:
 def _read_note(row: Any) -> Note:
     values = {each.name: row[each.name] for each in fields(Note)}
     if values["question"] is not None:
-        read = json.loads(values["question"])
-        values["question"] = JobQuestion(**{**read, "choices": tuple(read["choices"])})
+        read: dict[str, Any] = json.loads(values["question"])
+        choices = tuple(read.pop("choices"))
+        values["question"] = JobQuestion(**read, choices=choices)
     return Note(**values)
 
 
