@@ -76,6 +76,7 @@ class ScriptedCaller:
         self.headers = {name.lower(): value for name, value in (headers or {}).items()}
         self.samples: list[SamplingRequest] = []
         self.questions: list[ElicitRequest] = []
+        self.visits: list[Visit] = []
         self.progress_reports: list[Progress] = []
         self.log_lines: list[tuple[LogLevel, str]] = []
 
@@ -89,8 +90,9 @@ class ScriptedCaller:
         return self._can_ask
 
     def offers(self, capability: Capability) -> bool:
-        offered = {"elicitation": self._can_ask, "sampling": self._can_sample, "roots": self._roots is not None}
-        return offered.get(capability, False)
+        if capability.startswith("elicitation"):
+            return self._can_ask
+        return self._can_sample if capability == "sampling" else self._roots is not None
 
     async def request(self, requests: Sequence[ClientRequest]) -> Mapping[str, Answer]:
         return {each.key: await self._respond(each) for each in requests}
@@ -98,6 +100,9 @@ class ScriptedCaller:
     async def _respond(self, request: ClientRequest) -> Answer:
         if isinstance(request, ElicitRequest):
             return await self.ask(request)
+        if isinstance(request, Visit):
+            self.visits.append(request)
+            return self._next_answer(request)
         if isinstance(request, SamplingRequest):
             self.samples.append(request)
             if not self._completions:
@@ -109,8 +114,11 @@ class ScriptedCaller:
         if not self._can_ask:
             raise NobodyToAsk(question.message)
         self.questions.append(question)
+        return self._next_answer(question)
+
+    def _next_answer(self, request: ElicitRequest | Visit) -> Answer:
         if not self._answers:
-            raise AssertionError(f"The script has no answer left for: {question.message}")
+            raise AssertionError(f"The script has no answer left for: {request.message}")
         return self._answers.pop(0)
 
 

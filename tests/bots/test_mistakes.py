@@ -206,3 +206,11 @@ def test_mistakes_in_different_files_are_found_all_at_once(tmp_path: Path) -> No
 
 def test_there_are_more_mistakes_than_the_review_and_thirty_new_ones() -> None:
     assert len({each.what for each in MISTAKES}) == len(MISTAKES) >= 57
+
+
+def test_a_listed_action_without_instructions_is_found_where_it_is_listed(tmp_path: Path) -> None:
+    config = {"name": "duty", "actions": {"prepare": {"instructions": ["Call."]}, "hand_over": {}}}
+    (tmp_path / "behaviors/1_shift").mkdir(parents=True)
+    (tmp_path / "behaviors/1_shift/instructions.json").write_text('{"goal": "Somebody is there."}')
+    (tmp_path / "bot_config.json").write_text(json.dumps(config, indent=1))
+    assert found(check_folder(tmp_path)) == {("no_instructions", "bot_config.json", 9)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -186,6 +187,24 @@ def test_garbage_in_a_new_project_is_set_aside_and_work_begins(here: Desk) -> No
     here.file.write_text("not a state")
     found = here.load()
     assert (found.state.current, len(found.notices.recovered)) == (PLAN.first, 1)
+
+
+def test_a_file_that_is_written_and_not_recorded_is_not_called_stale(here: Desk) -> None:
+    """As on a disk that is full after the change: nothing is lost, and the next call records it."""
+    closes(here, 1)
+    with closing(sqlite3.connect(here.project / ".trysquare/state.db")) as database:
+        database.execute(
+            "CREATE TRIGGER full BEFORE UPDATE OF known ON workflow_bots WHEN new.known IS NOT old.known"
+            " BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
+        )
+        done = here.close()
+        database.execute("DROP TRIGGER full")
+        database.commit()
+    [warning] = done.notices.warnings
+    assert ("disk is full" in warning, "stale" in warning, "Nothing was changed" in warning) == (True, False, False)
+    assert "shape.gather_context" in here.completed()
+    assert here.current() == "shape.validate_rules"
+    assert here.load().notices.warnings == ()
 
 
 def test_a_file_that_cannot_be_written_never_fails_the_call_and_is_repaired_by_the_next(here: Desk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -77,3 +78,17 @@ def test_a_damaged_run_is_listed_named_and_recovered(run: Run, mini: Path, what:
     [report] = run("bot", "status", "--json", *HERE).json
     assert (report["notices"], [each["run"] for each in report["runs"]]) == ([], ["main", "x"])
     assert run("bot", "verify", *HERE).code == 0
+
+
+def test_who_cannot_use_the_database_sees_what_the_state_file_shows(run: Run, mini: Path) -> None:
+    """A file in place of the directory fails like missing permission, for root too."""
+    [before] = run("bot", "status", "--json", *HERE).json
+    shutil.rmtree(mini / ".trysquare")
+    (mini / ".trysquare").touch()
+    [report] = run("bot", "status", "--json", *HERE).json
+    shown = ("run", "version", "current_action", "state", "progress")
+    assert [[each[name] for name in shown] for each in report["runs"]] == [
+        [each[name] for name in shown] for each in before["runs"]
+    ]
+    assert "workflow_state.json" in report["notices"][0]
+    assert run("bot", "history", *HERE).code != 0

@@ -21,8 +21,11 @@ def test_the_answer_is_printed_as_a_model_reads_it(run: Run) -> None:
 
 
 def test_json_prints_the_envelope(run: Run) -> None:
-    ran = run("call", "greet", '{"name": "Ada"}', "--json", *TOOLS)
-    assert ran.json == {"success": True, "value": "Hello, Ada", "instruction": "Show the greeting as it is."}
+    wanted = {"success": True, "value": "Hello, Ada", "instruction": "Show the greeting as it is."}
+    for words in (('{"name": "Ada"}', "--json"), ("--json", '{"name": "Ada"}'), ("--json", "name=Ada")):
+        assert run("call", "greet", *words, *TOOLS).json == wanted
+    ran = run("call", "--json", "greet", *TOOLS, "name=Ada")
+    assert ran.json == wanted
 
 
 def test_arguments_come_as_pairs_that_follow_the_schema(run: Run) -> None:

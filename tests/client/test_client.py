@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -104,6 +104,10 @@ async def test_a_failed_call_raises_or_is_a_result_with_its_code(version: str) -
             await client.call_tool("ad", {})
         assert raised.value.code == ErrorCode.TOOL_NOT_FOUND
         assert (await client.call_tool("ad", raise_on_error=False)).code == "TOOL_NOT_FOUND"
+        for wrong in ([1], "a", [["a", 1]], 5):
+            with pytest.raises(ToolError) as raised:
+                await client.call_tool("add", cast(Any, wrong))
+            assert raised.value.code == ErrorCode.VALIDATION_INVALID_REQUEST
         with pytest.raises(ToolError) as raised:
             await client.read_resource("nothing://here")
         assert raised.value.code == ErrorCode.RESOURCE_NOT_FOUND

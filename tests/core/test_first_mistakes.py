@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 import pytest
 from pydantic import BaseModel
 
-from trysquare import Client, DeclarationError, Tools
+from trysquare import Client, Consent, DeclarationError, Tools
 from trysquare.testing import ScriptedCaller, approve, call, make_context
 
 
@@ -34,6 +34,8 @@ def plain(x: int = 1) -> int:
         ({"requirement": "always"}, "'required', 'optional', 'conditional'"),
         ({"consent": True}, "Consent"),
         ({"consent": " "}, "question"),
+        ({"consent": "Add {x} to {nmu}?"}, "`{nmu}`"),
+        ({"consent": Consent("Add {y}?")}, "`{y}`"),
     ],
 )
 def test_a_wrong_option_is_refused_with_the_line_of_the_function(options: dict[str, Any], said: str) -> None:
@@ -123,13 +125,13 @@ async def test_the_log_of_a_file_is_shown_to_who_calls_it(tmp_path: Path, capfd:
 async def test_a_text_as_consent_is_its_question() -> None:
     tools = Tools()
 
-    @tools.tool(consent="Delete {path}?")
+    @tools.tool(consent="Delete {path} of {{shop}}?")
     def delete(path: str) -> str:
         return f"deleted {path}"
 
     caller = ScriptedCaller(answers=[approve()])
     assert (await call(tools, "delete", path="a", context=make_context(caller=caller))).value == "deleted a"
-    assert caller.questions[0].message.startswith("Delete a?")
+    assert caller.questions[0].message.startswith("Delete a of {shop}?")
     assert (await call(tools, "delete", path="a")).code == "CONSENT_REQUIRED"
 
 

@@ -11,6 +11,7 @@
 7. A body that is not a message of JSON-RPC (`{"error": "invalid_host"}`, plain text) is a text.
 8. A refusal by HTTP status (400 and above) with an error -32600 without an id is like one without any message.
 9. Whether a response to a POST is one JSON object or an event stream is the server's choice, and is not compared.
+10. Extensions of the protocol that a server offers (`capabilities.extensions`) are left out.
 
 Everything else must be equal: HTTP status, whether a session is opened, the order and kind of messages, ids, codes,
 results, parameters of notifications and requests.
@@ -125,6 +126,8 @@ def _error(error: Json, texts: list[str]) -> Json:
 
 def _result(result: Json, sent_ids: tuple[Any, ...], texts: list[str]) -> Json:
     read = _without_guidance(_without_names(result, sent_ids))
+    if isinstance(read.get("capabilities"), dict):
+        read["capabilities"] = {name: one for name, one in read["capabilities"].items() if name != "extensions"}
     if isinstance(read.get("inputRequests"), dict):
         read["inputRequests"] = {key: {"params": {}, **one} for key, one in read["inputRequests"].items()}
     if read.get("isError") is False:

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.bots.bot_folders import write_bot
 from tests.bots.faults.postgres import postgres_server
 from tests.e2e.servers import served_over_http
 from tests.e2e.stdio_process import REPOSITORY, started_process
@@ -22,6 +23,9 @@ from tests.server.task_calls import TaskClient, over_http, over_stdio, stored_ta
 from tests.support import size
 from trysquare.core.json import JsonObject
 from trysquare.server import ServeOptions
+from trysquare.store import StoredApprovals, project_state
+from trysquare.store.database import open_database
+from trysquare.store.watchers import watching
 
 pytestmark = pytest.mark.timeout(1200)
 TOOLS = ("once", "again", "steps")
@@ -40,7 +44,7 @@ class Site:
         folder.mkdir(parents=True, exist_ok=True)
 
     @asynccontextmanager
-    async def server(self) -> AsyncGenerator[TaskClient]:
+    async def server(self, *, elicits: bool = True) -> AsyncGenerator[TaskClient]:
         """A server process, killed with SIGKILL at the end of the block."""
         environment = {
             "TASK_FOLDER": str(self.folder), "PYTHONPATH": f"{REPOSITORY / 'src'}:{REPOSITORY}",
@@ -49,7 +53,7 @@ class Site:
         }  # fmt: skip
         command = ["-m", "trysquare", "serve", *self._source, "--project", str(self.folder), "--profile", "full"]
         async with started_process(command, environment=environment) as process:
-            yield TaskClient(over_stdio(process))
+            yield TaskClient(over_stdio(process), elicits=elicits)
 
     def lines(self, file: str) -> list[str]:
         path = self.folder / file
@@ -214,3 +218,45 @@ async def test_a_task_outlives_a_killed_client(tmp_path: Path, monkeypatch: pyte
         done = await TaskClient(over_http(http, url)).until(task)
     assert done["result"]["content"][0]["text"] == "Ada"
     assert (tmp_path / "effects").read_text(encoding="utf-8") == "Ada\n"
+
+
+INITIALIZE = "base_actions/1_initialize_project/action_config.json"
+GATED = {"name": "mini", "behaviors": ["shape", "code"], "gates": {"shape.gather_context": {"proof": True}}}
+
+
+@pytest.mark.parametrize("killed", ["waiting", "decided", "closing"])
+async def test_a_close_that_waits_for_a_decision_outlives_its_server(tmp_path: Path, killed: str) -> None:
+    """A decision made meanwhile counts, and a later run closes nothing again, nor what comes after."""
+    auto = {"name": "initialize_project", "workflow": True, "policy": "auto"}
+    bot = write_bot(tmp_path / "bot", {"bot_config.json": GATED, INITIALIZE: auto})
+    site = Site(tmp_path / "project", "--bot", str(bot))
+    state = project_state(site.folder)
+    async with site.server(elicits=False) as client:
+        await client.call("mini_tool", parameters={"confirm": True})
+        await client.call("mini_tool")
+        with watching(state.parent):
+            task = await client.begin("mini_close_current_action")
+        approvals = StoredApprovals(open_database(state))
+        [asked] = approvals.pending()
+        assert (await client.get(task))["status"] == "working"
+        if killed == "closing":
+            approvals.approve(asked.code, by="Ada")
+            await until(lambda: approvals.state_of(asked.code) is None)
+    if killed == "decided":
+        approvals.approve(asked.code, by="Ada")
+    async with site.server(elicits=False) as client:
+
+        def decide(found: JsonObject) -> bool:
+            # Killed after the decision was used, and before the close: it is asked for again.
+            for each in approvals.pending():
+                approvals.approve(each.code, by="Ada")
+            return found["status"] != "working"
+
+        done = await client.until_that(task, decide)
+        assert (await client.get(task)) == done
+    assert done["status"] == "completed", done
+    assert done["result"]["structuredContent"]["completed_action"] == "gather_context"
+    run = json.loads((site.folder / "workflow_state.json").read_text(encoding="utf-8"))
+    assert run["current_action"] == "mini.shape.build_knowledge"
+    closed = [each["action_state"] for each in run["completed_actions"]]
+    assert closed == ["mini.shape.initialize_project", "mini.shape.gather_context"]

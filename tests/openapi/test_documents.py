@@ -211,7 +211,7 @@ def test_everything_listed_is_closed_and_free_objects_are_json_text() -> None:
         ({"parameters": [{"$ref": "#/components/parameters/Nowhere"}]}, "leads nowhere"),
         ({"parameters": [{"$ref": "other.yaml#/Id"}]}, "another document"),
         (body({"$ref": "#/components/schemas/Gone"}), "leads nowhere"),
-        (body({"type": "object", "properties": {"a": 3}}), "no object"),
+        (body({"type": "object", "properties": {"a": 3}}), "not an object"),
     ],
 )
 def test_an_operation_that_cannot_be_read_is_refused_with_the_reason(fields: dict[str, Any], words: str) -> None:

@@ -8,13 +8,15 @@ from typing import Any
 import httpx2
 import mcp_types as types
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.server.clients import client_of, served_http, text_of
+from tests.support import told
 from trysquare import CallContext, Tools
-from trysquare.testing import ScriptedCaller, call, make_context
+from trysquare.testing import ScriptedCaller, accept, call, make_context
 
+LOGIN = "https://example.com/in?state=1"
 tools = Tools()
 
 
@@ -67,6 +69,13 @@ async def kept(handle: str, context: CallContext) -> str:
 
 
 @tools.tool
+async def sign_in(url: str, context: CallContext) -> str:
+    """Let the user sign in."""
+    await context.visit("Sign in", url)
+    return "opened"
+
+
+@tools.tool
 async def delegate(context: CallContext) -> str:
     """Have the client's model answer."""
     return f"{await context.sample('Why?', system='Be brief.')} in {', '.join(await context.roots())}"
@@ -116,6 +125,36 @@ async def test_a_tool_reads_resources_and_keeps_values_without_a_session(mode: s
         assert (await client.call_tool("kept", {"handle": "nothing"})).is_error
 
 
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_a_tool_sends_the_user_to_a_page(mode: str) -> None:
+    seen: list[Any] = []
+    action: Any = "accept"
+
+    async def open_page(_: object, params: types.ElicitRequestParams) -> types.ElicitResult:
+        seen.append(params)
+        return types.ElicitResult(action=action)
+
+    async with client_of(tools.toolset(), mode, elicitation_callback=open_page) as client:
+        assert text_of(await client.call_tool("sign_in", {"url": LOGIN})) == "opened"
+        action = "decline"
+        refused = told(await client.call_tool("sign_in", {"url": LOGIN}))
+        for url in ("http://example.com/in", "javascript:alert(1)", "https://ada:x@example.com", "https://", "/in"):
+            assert (
+                told(await client.call_tool("sign_in", {"url": url}))["error"]["code"] == "VALIDATION_INVALID_REQUEST"
+            )
+    assert refused["error"]["code"] == "CONSENT_REFUSED"
+    assert [(one.mode, one.url, one.message) for one in seen] == [("url", LOGIN, "Sign in")] * 2
+    if mode == "legacy":
+        assert len({one.elicitation_id for one in seen}) == 2
+    async with client_of(tools.toolset(), mode) as client:
+        if mode == "legacy":
+            cannot = told(await client.call_tool("sign_in", {"url": LOGIN}))
+            assert cannot["error"]["code"] == "CAPABILITY_NOT_SUPPORTED"
+        else:
+            with pytest.raises(MCPError, match=r"elicitation\.url"):
+                await client.call_tool("sign_in", {"url": LOGIN})
+
+
 async def test_a_test_has_the_same_context() -> None:
     caller = ScriptedCaller(completions=["Because."], roots=["file:///a", "file:///b"], headers={"X-Team": "red"})
     context = make_context(caller=caller, tools=tools)
@@ -123,5 +162,8 @@ async def test_a_test_has_the_same_context() -> None:
     assert [(each.prompt, each.system) for each in caller.samples] == [("Why?", "Be brief.")]
     assert json.loads(str((await call(tools, "about", context=context)).value))["headers"] == {"x-team": "red"}
     assert (await call(tools, "reading", context=context, name="b")).value == "note of b"
+    visitor = ScriptedCaller([accept()])
+    assert (await call(tools, "sign_in", context=make_context(caller=visitor), url=LOGIN)).value == "opened"
+    assert [each.url for each in visitor.visits] == [LOGIN]
     assert (await call(tools, "reading", name="b")).code == "CAPABILITY_NOT_SUPPORTED"
     assert (await call(tools, "delegate")).code == "CAPABILITY_NOT_SUPPORTED"

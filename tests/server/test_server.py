@@ -250,7 +250,6 @@ async def test_a_client_that_shakes_hands_learns_what_the_server_can() -> None:
             "resources": {"subscribe": True, "listChanged": True},
             "tools": {"listChanged": True},
             "completions": {},
-            "extensions": {"io.modelcontextprotocol/ui": {}},
         }
     )
 

@@ -167,6 +167,19 @@ def test_a_continued_call_keeps_the_receipt_that_it_has(approvals: StoredApprova
     assert len(approvals.receipts()) == 1
 
 
+def test_an_approval_that_was_written_into_the_table_proves_nothing(
+    approvals: StoredApprovals, database: Database
+) -> None:
+    code = opened_code(approvals)
+    with database.write() as connection:
+        connection.execute("UPDATE approvals SET state = 'approved'")
+    again = approvals.decide(request())
+    assert (again.state, again.code not in (None, code)) == ("waiting", True)
+    with database.read() as connection:
+        kinds = [kind for (kind,) in connection.execute("SELECT kind FROM audit WHERE kind LIKE 'consent.un%'")]
+    assert kinds == ["consent.unrecorded"]
+
+
 def test_an_approval_counts_for_the_question_that_was_shown(approvals: StoredApprovals) -> None:
     approvals.approve(opened_code(approvals), by="ada")
     assert approvals.decide(replace(request(), question="Another one?")).state == "waiting"

@@ -22,7 +22,8 @@ from trysquare.store import Secrets, SystemSecrets, user_state
 class MemoryKeyring(KeyringBackend):
     """A keyring that works, and forgets everything with the test."""
 
-    priority = 1  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+    # Below that of no keyring, so that it is never chosen by itself, in other tests of this process.
+    priority = -2  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
 
     def __init__(self) -> None:
         super().__init__()

@@ -9,14 +9,22 @@ from trysquare.bots.projects import BotProject, LiveBot
 from trysquare.bots.workflow.conflicts import Notices
 from trysquare.bots.workflow.machine import Entry, RunState, open_actions
 from trysquare.bots.workflow.runs import RunSummary
-from trysquare.bots.workflow.state_file import MAIN
+from trysquare.bots.workflow.state_file import MAIN, UnreadableState, parse_state
+from trysquare.bots.workflow.sync import NAME
 from trysquare.bots.workflow.transaction import DamagedRecord
+from trysquare.core.errors import ErrorCode, ToolError
 
 
 def report_bot(bot: LiveBot, *, limit: int | None = None) -> dict[str, Any]:
     """Every run of a bot by name, and what reading its state found; with a limit, the runs that changed last."""
     project = bot.project()
-    notices = notices_of(project)
+    try:
+        notices = notices_of(project)
+    except ToolError as error:
+        if error.code != ErrorCode.STATE_UNAVAILABLE or (found := _written(bot, project)) is None:
+            raise
+        notice = f"{error.message} The runs are shown as {NAME} has them."
+        return {"bot": bot.name, "project": str(project.root), "runs": found, "notices": [notice]}
     shown = [*notices.recovered, *notices.inconsistent, *notices.warnings]
     if limit is None:
         runs, damaged, more = project.state.runs(), project.state.damaged(), {}
@@ -31,6 +39,19 @@ def report_bot(bot: LiveBot, *, limit: int | None = None) -> dict[str, Any]:
         "notices": [*shown, *damaged.values()],
         **more,
     }
+
+
+def _written(bot: LiveBot, project: BotProject) -> list[dict[str, Any]] | None:
+    """The runs of the state file, which those can read too who cannot use the database; None without one."""
+    try:
+        runs = parse_state(bot.plan, (project.root / NAME).read_text(encoding="utf-8")).runs
+    except (OSError, UnicodeDecodeError, UnreadableState):
+        return None
+    latest = {name: max((each.at for each in state.latest.values()), default="") for name, state in runs.items()}
+    return [
+        report_run(bot, RunSummary(name=name, state=state, updated=latest[name], origin=""))
+        for name, state in sorted(runs.items())
+    ]
 
 
 def notices_of(project: BotProject) -> Notices:

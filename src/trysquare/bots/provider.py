@@ -91,7 +91,8 @@ class BotToolset(DynamicToolset):
         restarting = "Reload the bot's definition when its folder has changed."
         tools = [
             self._tool(names.TOOL, about, definition.trigger_patterns, _ALL, BOT_LEVEL, self._forward(Target())),
-            self._tool(names.CLOSE, closing, done, _ALL, CLOSE, self._close),
+            # A close that waits for a decision may run again: it changes nothing a second time under its task's id.
+            self._tool(names.CLOSE, closing, done, _ALL, CLOSE, self._close, repeats=True),
             self._tool(names.RESTART, restarting, (), _LEVELS, RESTART, self._restart, right=RESTART_RIGHT),
         ]
         for behavior in definition.behaviors:
@@ -120,7 +121,8 @@ class BotToolset(DynamicToolset):
         return run
 
     async def _close(self, name: str, parameters: Parameters, context: CallContext) -> Result[Any]:
-        return await close_action(self._call(name, parameters, context), context)
+        call = replace(self._call(name, parameters, context), task_id=context.task_id)
+        return await close_action(call, context)
 
     async def _restart(self, name: str, parameters: Parameters, context: CallContext) -> Result[Any]:
         principal = context.principal.subject
@@ -147,6 +149,7 @@ class BotToolset(DynamicToolset):
         run: Run,
         *,
         right: str | None = None,
+        repeats: bool = False,
     ) -> Tool:
         name = names.tool_name(self.bot.name, suffix)
 
@@ -164,7 +167,7 @@ class BotToolset(DynamicToolset):
             destructive=False,
             result_limit=None,
             # A gate that waits for a decision in the console.
-            task=TaskOptions(after=None),
+            task=TaskOptions(after=None, repeats=repeats),
             right=right,
             meta={FAMILY: self.bot.name},
         )

@@ -101,8 +101,12 @@ def consents_of(bot: LiveBot) -> Consents:
     from trysquare.store import project_state
 
     path = project_state(bot.project().root)
-    if not path.exists():
-        return Consents()
+    try:
+        if not path.exists():
+            return Consents()
+    except PermissionError:
+        hint = "Run the command as the user whose state it is."
+        raise ConfigurationError("cannot be read: permission denied.", where=str(path), hint=hint) from None
     state = LazyDatabase(path)
     try:
         with state.read() as connection:

@@ -98,9 +98,20 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     words, server_command = _split_command(words, name)
     arguments, unknown = parser.parse_known_args(words)
     arguments.server_command = server_command
-    if unknown:
-        cast(Parser, arguments.parser).unknown_argument(unknown[0])
+    _take_rest(arguments, unknown)
     return arguments
+
+
+def _take_rest(arguments: argparse.Namespace, unknown: Sequence[str]) -> None:
+    """Add words that stand after an option to the command's list of arguments, where argparse ends at the option."""
+    if not unknown:
+        return
+    parser = cast(Parser, arguments.parser)
+    wrong = next((word for word in unknown if word.startswith("-") and word != "-"), None)
+    lists = [each.action.dest for each in parser.positionals() if each.action.nargs == "*"]
+    if wrong is not None or not lists:
+        parser.unknown_argument(wrong or unknown[0])
+    setattr(arguments, lists[-1], [*getattr(arguments, lists[-1]), *unknown])
 
 
 def _split_command(words: Sequence[str], name: str | None) -> tuple[Sequence[str], Sequence[str]]:

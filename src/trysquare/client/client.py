@@ -30,6 +30,7 @@ from trysquare.client.results import (
     ResourceResult,
     ToolResult,
 )
+from trysquare.core.call import require_object
 from trysquare.core.concurrency import BackgroundTasks
 from trysquare.core.context import CallContext, LogLevel
 from trysquare.core.errors import ErrorCode, ToolError
@@ -167,8 +168,8 @@ class Client:
 
         Cancelling the task that awaits it cancels the call at the server.
         """
-        params = {"name": name, "arguments": dict(arguments or {})}
         try:
+            params = {"name": name, "arguments": _as_object(arguments)}
             wire = await self._request("tools/call", params, about=name, timeout=timeout, progress=progress_handler)
         except ToolError as error:
             if raise_on_error or error.code in _NO_ANSWER:
@@ -187,7 +188,7 @@ class Client:
         self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
     ) -> PromptResult:
         """The messages of a prompt."""
-        params = {"name": name, "arguments": dict(arguments or {})}
+        params = {"name": name, "arguments": _as_object(arguments)}
         return results.prompt_result(await self._request("prompts/get", params, about=name, timeout=timeout))
 
     async def list_resources(self) -> list[ResourceDefinition]:
@@ -311,6 +312,10 @@ class Client:
             code=ErrorCode.UPSTREAM_UNAVAILABLE,
             instruction=_NEEDS_TOKEN if disconnect.status == 401 else None,
         )
+
+
+def _as_object(arguments: Mapping[str, Any] | None) -> JsonObject:
+    return dict(arguments) if isinstance(arguments, Mapping) else require_object(arguments)
 
 
 def _ignore(change: str) -> None:

@@ -30,13 +30,14 @@ from trysquare.core.approvals import (
 )
 from trysquare.core.arguments import DISCRIMINATOR
 from trysquare.core.context import Call, CallContext, ElicitRequest
-from trysquare.core.errors import ConsentNeeded, ConsentRefused, InputRequired
+from trysquare.core.errors import ConsentNeeded, ConsentRefused, DeclarationError, InputRequired
 from trysquare.core.json import JsonObject
 from trysquare.core.metadata import Consent, ToolMetadata
 from trysquare.core.redaction import redact
 from trysquare.core.result import Result, dump_json, jsonable
 from trysquare.core.schema.errors import unwrap_arguments
-from trysquare.core.signature import Arguments
+from trysquare.core.signature import Arguments, argument_names
+from trysquare.core.text import closest_names
 from trysquare.core.threads import run_in_thread
 from trysquare.core.untrusted import one_line
 from trysquare.core.waiting import PagedQuestion
@@ -66,7 +67,8 @@ MAX_REASON = 2_000
 """Characters of a human's reason."""
 MAX_SHOWN = 1024 * 1024
 """Bytes of arguments that are stored for a terminal."""
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\w+)\}")
+"""An argument in the question, or a brace that is written twice to stand for itself."""
 _UNSTORED: Final = MemoryApprovals()
 
 ANSWER_SCHEMA: JsonObject = {
@@ -283,7 +285,25 @@ def question_text(request: ConsentRequest) -> str:
     return f"{request.question}\n\nTool: {request.tool}\nArguments: {arguments}\nDigest: {request.digest[:16]}"
 
 
+def refuse_unknown_names(consent: Consent, tool: str, arguments: Arguments) -> None:
+    """Refuse a question that names an argument which the tool does not have: nobody would see what it is about."""
+    named = [name for name in _PLACEHOLDER.findall(consent.question) if name]
+    known = argument_names(arguments) if named else None
+    if known is None:
+        return
+    for name in named:
+        if name not in known:
+            near = closest_names(name, known)
+            hint = f"Did you mean `{{{near[0]}}}`?" if near else f"Its arguments: {', '.join(known) or 'none'}."
+            raise DeclarationError(
+                f"The consent question of `{tool}` names `{{{name}}}`, which is not an argument. {hint} "
+                "To show braces, write them twice."
+            )
+
+
 def _fill_in(shown: JsonObject, placeholder: re.Match[str]) -> str:
+    if placeholder[1] is None:
+        return placeholder[0][0]
     value = shown.get(placeholder[1], placeholder[0])
     text = value if isinstance(value, str) else dump_json(value)
     plain = visible(text[: MAX_VALUE + 1])

@@ -251,6 +251,8 @@ class CallContext:
     deadline: float | None = None
     """When the call must be done, on the clock of `time.monotonic`."""
     request_id: str | None = None
+    task_id: str | None = None
+    """Of the task that this call is or may become, in each of its runs; None in the calls of other tools inside it."""
     client: str | None = None
     """Name of the client program, where it says so."""
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -276,6 +278,7 @@ class CallContext:
             handles=self.handles,
             deadline=deadline,
             request_id=self.request_id,
+            task_id=self.task_id,
             client=self.client,
             meta=self.meta,
             cancel_flag=self.cancel_flag.below(),
@@ -292,7 +295,7 @@ class CallContext:
                 f"`{name}` cannot be called from here: this context has no `direct` calls.",
                 code=ErrorCode.CAPABILITY_NOT_SUPPORTED,
             )
-        return await self.direct(name, arguments, self)
+        return await self.direct(name, arguments, replace(self, task_id=None))
 
     async def read_resource(self, uri: str) -> Sequence[ResourceContents]:
         """Read a resource of the server, as a client does."""
@@ -371,6 +374,11 @@ class CallContext:
         """
         become = getattr(self.caller, "become_task", None)
         return False if become is None else await become()
+
+    @property
+    def is_task(self) -> bool:
+        """Whether the client has a task for this call by now, and no request waits for its result."""
+        return getattr(self.caller, "is_task", False)
 
     @property
     def checkpoints(self) -> Mapping[str, Any]:
@@ -483,6 +491,21 @@ class CallContext:
         _check_requests((question,))
         return await self.caller.ask(_visible(question))
 
+    async def visit(self, message: str, url: str, *, key: str = "visit") -> None:
+        """Ask the user to open a page in their browser, for what must not pass through the client, such as a login.
+
+        It returns once they agreed to open it: the tool has to find out whether they are done there. If they decline,
+        `QuestionDeclined` is raised. `offers("elicitation.url")` says whether the client can. Call it before any side
+        effect, as `ask`.
+        """
+        if not _is_page(url):
+            raise _author_error(
+                f"A page to open needs an `https:` address, or an `http:` one of this machine, not `{url[:200]}`.",
+                "Pass a whole address without a user name or password.",
+            )
+        answers = await self.request(Visit(message=block(message, LONGEST_QUESTION), url=url, key=key))
+        _accepted(answers[key], message)
+
     def can_ask(self) -> bool:
         """Whether the user can be asked through this client."""
         return self.caller.can_ask()
@@ -578,6 +601,20 @@ def _author_error(message: str, advice: str) -> ToolError:
         code=ErrorCode.VALIDATION_INVALID_REQUEST,
         instruction=f"This is a fault of the tool, for its author: {advice}",
     )
+
+
+def _is_page(url: str) -> bool:
+    # Imported here, since most calls open none.
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return False
+    if not host or "@" in parts.netloc or not url.isprintable() or " " in url:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and host in ("localhost", "127.0.0.1", "::1"))
 
 
 def _visible(question: ElicitRequest) -> ElicitRequest:

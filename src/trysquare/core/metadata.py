@@ -60,7 +60,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """A human must agree before the tool runs. `question` may name arguments in braces: "Delete {path}?"."""
+    """A human must agree before the tool runs. `question` may name arguments in braces: "Delete {path}?".
+
+    A name that is not an argument is refused where the tool is declared. Two braces stand for one: "Send {{}}?".
+    """
 
     question: str
     _: KW_ONLY

@@ -26,7 +26,7 @@ from trysquare.core.docstrings import read_docstring
 from trysquare.core.errors import DeclarationError
 from trysquare.core.hints import bound_names, docstring_of, function_name, hints_of, location_of
 from trysquare.core.injection import InjectionPlan, ValueSources, plan_injection
-from trysquare.core.json import JsonObject
+from trysquare.core.json import JsonObject, properties_of
 from trysquare.core.schema.build import (
     annotation_schema,
     closed_object_schema,
@@ -270,6 +270,14 @@ def _require_schema(function: Callable[..., Any], arguments: Arguments, paramete
                     "is declared above and yields this type."
                 ) from error
         raise DeclarationError(f"A parameter of `{function_name(function)}` has no JSON schema: {reason}") from error
+
+
+def argument_names(arguments: Arguments) -> tuple[str, ...] | None:
+    """The names that a call can give; None while one of the types is not defined."""
+    try:
+        return tuple(properties_of(arguments.wire))
+    except (_UndefinedName, PydanticUndefinedAnnotation):
+        return None
 
 
 def _has_schema(hint: Any) -> bool:

@@ -241,6 +241,11 @@ def tool(
             raise DeclarationError('A lambda has no name. Give the tool one: `tools.tool(lambda …, name="add")`.')
         signature = inspect_signature(function, values)
         metadata = ToolMetadata(**checked_options(options))
+        if metadata.consent is not None:
+            # Imported here, since most tools never ask.
+            from trysquare.core.consent import refuse_unknown_names
+
+            refuse_unknown_names(metadata.consent, final_name, signature.arguments)
         output = Output(signature.returns if metadata.output_schema else Any)
         return Tool(
             name=final_name,

@@ -59,12 +59,21 @@ class PagedQuestion(Generic[S]):
             await run_in_thread(lambda: self._watched.withdraw(code))
 
     async def wait(self, context: CallContext) -> None:
-        """Return when the pending call was decided, when nobody looks, or when it has waited long enough."""
+        """Return when the pending call was decided, when nobody looks, or when it has waited long enough.
+
+        The task of a gate waits until its code expires: the page may open again, and a terminal may decide.
+        """
+        is_gate = self._request.gate
+        # Where it is a task already, an earlier server made it one, and its page need not be open yet.
+        if not (is_gate and context.is_task) and not await run_in_thread(self._watched.is_watched):
+            return
         # A client with tasks need not wait with it.
-        patience = float("inf") if await context.become_task() else self._watched.patience
+        is_task = await context.become_task()
+        stays = is_task and is_gate
         left, reported = context.remaining(), 0.0
+        patience = float("inf") if is_task else self._watched.patience
         until = time.monotonic() + min(patience, float("inf") if left is None else left / 2)
-        while time.monotonic() < until and await run_in_thread(self._watched.is_watched):
+        while time.monotonic() < until and (stays or await run_in_thread(self._watched.is_watched)):
             if await self._state() != "pending" or self.settled is not None:
                 return
             if time.monotonic() - reported > REPORT_EVERY:

@@ -104,12 +104,13 @@ def _reach(about: JsonObject) -> dict[str, Any]:
     """The origins that a page may reach, without those of this machine and its network, and malformed ones."""
     given = as_object(about.get("csp"))
     return {
-        name: [one for one in as_list(given.get(key))[:_MOST_ORIGINS] if isinstance(one, str) and _is_public(one)]
+        name: [one for one in as_list(given.get(key))[:_MOST_ORIGINS] if isinstance(one, str) and is_public(one)]
         for key, name in _ORIGINS.items()
     }
 
 
-def _is_public(origin: str) -> bool:
+def is_public(origin: str) -> bool:
+    """Whether an origin is one of the public network, and not of this machine, an address or a local name."""
     try:
         AppPage("<p>", connect=[origin])
         host = (urlsplit(origin).hostname or "").removeprefix("*.").rstrip(".")

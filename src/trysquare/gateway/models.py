@@ -216,6 +216,8 @@ class ToolDefinition:
     annotations: JsonObject = field(default_factory=dict[str, Any])
     page: JsonObject = field(default_factory=dict[str, Any])
     """Its page, and whether only pages call it: `resourceUri` and `visibility` of MCP Apps."""
+    icons: list[JsonObject] = field(default_factory=list[JsonObject])
+    """Checked, as they are listed. They are for users, not for models: other ones need no approval."""
 
     @property
     def is_for_pages(self) -> bool:

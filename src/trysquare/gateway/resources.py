@@ -14,12 +14,13 @@ from trysquare.core.context import CallContext
 from trysquare.core.errors import DeclarationError, ErrorCode, ToolError
 from trysquare.core.json import JsonObject, as_list, as_object
 from trysquare.core.prompts import Complete, Prompt, PromptArgument, PromptMessage
-from trysquare.core.resources import Read, Resource, ResourceTemplate
+from trysquare.core.resources import ListedExtras, Read, Resource, ResourceTemplate
 from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import Toolset
-from trysquare.core.untrusted import cleaned_text, cleaned_value
+from trysquare.core.untrusted import cleaned_text, cleaned_value, folded
 from trysquare.gateway.apps import is_page, page_address, page_of_server, served_page
 from trysquare.gateway.definitions.registry import OfferKind
+from trysquare.gateway.icons import read_icons
 from trysquare.gateway.models import ServerConfig, upstream_name
 from trysquare.gateway.results.present import RESOURCE, resource_contents
 from trysquare.gateway.service import GatewayService
@@ -234,11 +235,12 @@ class UpstreamOffers:
             uri=self.addresses.served(server.name, uri),
             name=get_str_or_none(entry, "name") or uri,
             read=self._reader(server),
-            title=f"Page of the server {server.name}" if is_page(uri) else get_str_or_none(entry, "title"),
+            title=f"Page of the server {server.name}" if is_page(uri) else _title(entry),
             description=get_str_or_none(entry, "description"),
             mime_type=get_str_or_none(entry, "mimeType"),
             size=size if isinstance(size, int) else None,
             follow=partial(self._servers.subscribe_resource, server, uri),
+            extra=ListedExtras(icons=read_icons(entry.get("icons"))),
         )
 
     def stored_results(self) -> ResourceTemplate:
@@ -263,7 +265,7 @@ class UpstreamOffers:
 
         return Prompt(
             name=upstream_name(server, name),
-            title=get_str_or_none(entry, "title"),
+            title=_title(entry),
             description=get_str_or_none(entry, "description") or "",
             arguments=tuple(
                 PromptArgument(
@@ -274,6 +276,7 @@ class UpstreamOffers:
                 for one in map(as_object, as_list(entry.get("arguments")))
             ),
             render=render,
+            icons=read_icons(entry.get("icons")),
             complete=self._completer(server, {"type": "ref/prompt", "name": name}),
         )
 
@@ -282,11 +285,12 @@ class UpstreamOffers:
             uri_template=self.addresses.served_template(server.name, template),
             name=get_str_or_none(entry, "name") or template,
             read=self._reader(server),
-            title=get_str_or_none(entry, "title"),
+            title=_title(entry),
             description=get_str_or_none(entry, "description"),
             mime_type=get_str_or_none(entry, "mimeType"),
             complete=self._completer(server, {"type": "ref/resource", "uri": template}),
             follow=lambda uri: self._servers.subscribe_resource(server, self._inner(uri)),
+            extra=ListedExtras(icons=read_icons(entry.get("icons"))),
         )
 
     def _inner(self, uri: str) -> str:
@@ -333,3 +337,8 @@ def _ambiguous(uri: str, claimants: Sequence[str]) -> Resource:
         )
 
     return Resource(uri=uri, name=uri, read=read)
+
+
+def _title(entry: JsonObject) -> str | None:
+    title = get_str_or_none(entry, "title")
+    return None if title is None else folded(title)

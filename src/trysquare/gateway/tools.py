@@ -24,6 +24,7 @@ from trysquare.gateway import arguments as calling
 from trysquare.gateway import listing
 from trysquare.gateway.apps import served_link
 from trysquare.gateway.arguments import CallBuilder, GatewayCall, ListCall, ReadCall, ServerCall, UpstreamCallBuilder
+from trysquare.gateway.icons import read_icons
 from trysquare.gateway.models import GATEWAY, READ, ServerConfig, ServerEntry, ToolDefinition, upstream_name
 from trysquare.gateway.results.store import ReadOn
 from trysquare.gateway.service import GatewayService
@@ -96,6 +97,7 @@ def upstream_tool(servers: GatewayService, server: ServerConfig, definition: Too
         destructive=_hint(hints, "destructiveHint"),
         idempotent=_hint(hints, "idempotentHint"),
         open_world=_hint(hints, "openWorldHint"),
+        icons=read_icons(definition.icons),
         meta={META_KEY: served_link(server.name, definition.page)} if definition.page else {},
         output=None if definition.typed_output is None else Output.listed(cleaned_value(definition.typed_output)),
     )

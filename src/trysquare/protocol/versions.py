@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from trysquare.core.json import JsonObject
-from trysquare.core.metadata import UI_EXTENSION
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,8 +53,6 @@ SERVER_CAPABILITIES: Final[JsonObject] = {
     "resources": {"listChanged": True, "subscribe": True},
     "completions": {},
     "logging": {},
-    # Whether or not a tool has a page now: the tools may change, what a server offers may not.
-    "extensions": {UI_EXTENSION: {}},
 }
 """What a Trysquare server offers, in every version."""
 SKILLS_EXTENSION: Final = _RESERVED + "skills"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import secrets
 import time
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from msgspec import Raw
@@ -381,6 +383,9 @@ class McpCaller:
         self.answers.renew(used, fresh)
 
     async def _send(self, request: ClientRequest) -> Answer:
+        if isinstance(request, Visit) and not request.id:
+            # Protocol 2025-11-25 demands one; 2026-07-28 has none.
+            request = replace(request, id=secrets.token_urlsafe(16))
         wire = request_to_wire(request)
         try:
             result = decode_any(await self.request_context.channel.ask(wire["method"], encodable_value(wire["params"])))
@@ -400,10 +405,8 @@ def _not_answered(reason: str) -> ToolError:
     )
 
 
-def call_context(
-    caller: McpCaller, options: ServeOptions, direct: FastCall, request_id: str | None = None
-) -> CallContext:
-    """The context of one request. `direct` is the way to other tools."""
+def call_context(caller: McpCaller, options: ServeOptions, direct: FastCall, task_id: str | None = None) -> CallContext:
+    """The context of one request, or of one run of a task. `direct` is the way to other tools."""
     request = caller.request_context
     timeout = options.call_timeout
     return CallContext(
@@ -411,7 +414,8 @@ def call_context(
         caller=caller,
         handles=options.handles,
         deadline=None if timeout is None else time.monotonic() + timeout,
-        request_id=request_id or str(request.id),
+        request_id=task_id or str(request.id),
+        task_id=task_id,
         client=request.client_name,
         meta=request.meta,
         direct=direct,

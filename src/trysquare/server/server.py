@@ -12,6 +12,7 @@ from msgspec import Raw
 from trysquare.core.call import guard_crash
 from trysquare.core.errors import ToolError
 from trysquare.core.json import JsonObject
+from trysquare.core.metadata import UI_EXTENSION
 from trysquare.core.threads import run_in_thread
 from trysquare.core.toolset import Change, Toolset, open_lifespans
 from trysquare.protocol.envelope import envelope_version, require_meta, require_version
@@ -250,12 +251,14 @@ class McpServer:
 
     async def _discover(self, request: Request) -> JsonObject:
         introduction = await self._introduction({"supportedVersions": list(STATELESS_VERSIONS)})
-        offered = {SKILLS_EXTENSION: self.options.skills, TASKS_EXTENSION: self.options.tasks is not None}
-        if any(offered.values()):
-            capabilities: JsonObject = introduction["capabilities"]
-            added: JsonObject = {name: {} for name, is_offered in offered.items() if is_offered}
-            extensions: JsonObject = {**capabilities["extensions"], **added}
-            introduction["capabilities"] = {**capabilities, "extensions": extensions}
+        # Pages are offered whether or not a tool has one now: tools may change, what a server offers may not.
+        offered = {
+            UI_EXTENSION: True,
+            SKILLS_EXTENSION: self.options.skills,
+            TASKS_EXTENSION: self.options.tasks is not None,
+        }
+        extensions: JsonObject = {name: {} for name, is_offered in offered.items() if is_offered}
+        introduction["capabilities"] = {**SERVER_CAPABILITIES, "extensions": extensions}
         return introduction
 
     async def _introduction(self, head: JsonObject) -> JsonObject:

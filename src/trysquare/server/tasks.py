@@ -55,11 +55,11 @@ class TaskCalls(Protocol):
         """The tool of a call."""
         ...
 
-    async def run(self, caller: TaskCaller, request_id: str) -> JsonObject | bytes:
+    async def run(self, caller: TaskCaller, task_id: str | None) -> JsonObject | bytes:
         """Answer a call with its result, or with questions."""
         ...
 
-    async def end_elsewhere(self, caller: TaskCaller, request_id: str) -> None:
+    async def end_elsewhere(self, caller: TaskCaller, task_id: str) -> None:
         """End what an earlier run began elsewhere: its task was cancelled while no run of it is under way."""
         ...
 
@@ -115,6 +115,10 @@ class TaskCaller(McpCaller):
         """Say that the call is a task from now on; with None, that it cannot become one."""
         self._kept = kept
         self._promoted.set_result(kept is not None)
+
+    @property
+    def is_task(self) -> bool:
+        return self._kept is not None
 
     async def checkpoint(self, key: str, value: Any) -> bool:
         if self._kept is None:

@@ -163,7 +163,7 @@ class StoredApprovals:
                     return self._use_signature(connection, request, found[0], now)
                 except InvalidSignature as error:
                     reason = f"Its approval does not count: {error}."
-                    _withdraw_signature(connection, request, found[0], str(error))
+                    _withdraw(connection, request, found[0], str(error), kind="consent.unsigned")
                     found = None
             code, expires = (found[0], found[2]) if found else self._open(connection, request, now)
         left, command = expires - now, None if self.approvers is None else self.approvers.sign_command(code)
@@ -313,6 +313,10 @@ class StoredApprovals:
         found = _latest(connection, request)
         if found is None or found[1] != "approved":
             return False
+        given = f"SELECT 1 FROM receipts WHERE {_SAME_CALL} AND approved = 1"
+        if connection.execute(given, _call(request)).fetchone() is None:
+            _withdraw(connection, request, found[0], "it has no receipt", kind="consent.unrecorded")
+            return False
         connection.execute("UPDATE approvals SET state = 'used' WHERE code = ?", (found[0],))
         if request.remember_for is not None:
             connection.execute(
@@ -398,11 +402,11 @@ def _columns_of(signed: SignedStatement | None) -> tuple[str | None, str | None]
     return (None, None) if signed is None else (signed.text, signed.signature)
 
 
-def _withdraw_signature(connection: sqlite3.Connection, request: ConsentRequest, code: str, why: str) -> None:
-    """Forget an approval without a valid signature, with a trace."""
+def _withdraw(connection: sqlite3.Connection, request: ConsentRequest, code: str, why: str, *, kind: str) -> None:
+    """Forget an approval that proves nothing, with a trace."""
     connection.execute("DELETE FROM approvals WHERE code = ?", (code,))
     body = _body(request, code=code, problem=why)
-    append(connection, kind="consent.unsigned", principal=request.principal, body=body)
+    append(connection, kind=kind, principal=request.principal, body=body)
 
 
 def _was_used(connection: sqlite3.Connection, code: str) -> bool:

@@ -452,7 +452,7 @@ def _listed_actions(
     loaded = [
         model.ActionDefinition(
             name=name,
-            folder=f"base_actions/{name}",
+            folder="",
             workflow=entry.workflow,
             description=entry.description,
             instructions=tuple(entry.instructions),

@@ -44,6 +44,7 @@ class ActionDefinition:
 
     name: str
     folder: str
+    """Empty for an action that `bot_config.json` describes."""
     workflow: bool = True
     """Whether it is part of the order; an independent action can be called at any time and moves nothing."""
     description: str = ""

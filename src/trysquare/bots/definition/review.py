@@ -30,7 +30,7 @@ def review(definition: BotDefinition, folder: BotFolder) -> list[Finding]:
     return [
         *_rules(definition, folder),
         *_behaviors(definition, folder),
-        *_texts(definition),
+        *_texts(definition, folder),
         *_unused(folder, definition),
     ]
 
@@ -247,20 +247,21 @@ def _carries(file: str, names: Iterable[str], render: RenderConfig, folder: BotF
             yield _finding(folder, "not_carried", file, message, "Show it in a line with other text.", key=name)
 
 
-def _texts(definition: BotDefinition) -> Iterator[Finding]:
+def _texts(definition: BotDefinition, folder: BotFolder) -> Iterator[Finding]:
     """Actions that say nothing to whoever works on them."""
     for action in definition.actions:
         additions = [behavior.additions.get(action.name) for behavior in definition.behaviors]
         if action.instructions or all(each is not None and each.instructions for each in additions):
             continue
-        yield Finding(
-            code="no_instructions",
-            severity="warning",
-            file=f"{action.folder}/action_config.json",
-            line=1,
-            message=f"The action {action.name} has no instructions, so an agent does not know what to do.",
-            remedy=f'Write {action.folder}/instructions.json: {{"instructions": ["…"]}}.',
-        )
+        message = f"The action {action.name} has no instructions, so an agent does not know what to do."
+        own = f"{action.folder}/action_config.json"
+        if own in folder.files:
+            remedy = f'Write {action.folder}/instructions.json: {{"instructions": ["…"]}}.'
+            yield _finding(folder, "no_instructions", own, message, remedy)
+        else:
+            config = next(path for path in folder.files if path.endswith("bot_config.json"))
+            remedy = f'Add "instructions": ["…"] to `{action.name}` in `actions`.'
+            yield _finding(folder, "no_instructions", config, message, remedy, key=action.name)
 
 
 def _unused(folder: BotFolder, definition: BotDefinition) -> Iterator[Finding]:

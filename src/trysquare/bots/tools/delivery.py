@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from trysquare.bots.actions import ActionInput, ActionOutput, run_action
 from trysquare.bots.artifacts import load_saved
+from trysquare.bots.definition.model import Gate
 from trysquare.bots.instructions import ALL_PARTS, Fetch, Pack, Part, listed, pack
 from trysquare.bots.parameters import read_scope
 from trysquare.bots.people import comments_on
@@ -85,7 +86,7 @@ def deliver(call: BotCall, position: Position, notes: JsonObject, deliveries: De
         data=data,
         message=output.message,
         failure=output.failure,
-        instruction=_instruction(packed),
+        instruction=_instruction(packed, output, call.definition.gates[position]),
         warnings=output.warnings,
         fields={"missing": list(output.missing)} if output.missing else {},
     )
@@ -157,8 +158,13 @@ def _run(call: BotCall, position: Position, notes: JsonObject, *, only_reads: bo
     return replace(output, parts=(*added, *output.parts)) if added else output
 
 
-def _instruction(packed: Pack) -> str:
-    text = "Follow data.instructions and show the user the result. Send `next` when they say that it is done."
+def _instruction(packed: Pack, output: ActionOutput, gate: Gate) -> str:
+    if output.failure is None and output.data.get("clean", True):
+        text = "Follow data.instructions and show the user the result. Send `next` when they say that it is done."
+    else:
+        text = "Follow data.instructions, repair what was found, and send this call again. "
+        text += "Send `next` when the user says that it is done"
+        text += "; it is refused while the rules find an error." if gate.requires_clean else "."
     if packed.parts.unchanged:
         text += (
             " Parts under `unchanged` are those of the delivery that you named; if you do not have them, send the call "

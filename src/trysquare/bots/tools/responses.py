@@ -40,6 +40,8 @@ class BotCall:
     """The definition with the paths of the run; a reload during the call does not change it."""
     plan: Plan
     client: str = ""
+    task_id: str | None = None
+    """The task of the call, whose later runs must change nothing again."""
 
     @staticmethod
     def of(bot: LiveBot, *, tool: str, parameters: Parameters, principal: str, client: str = "") -> BotCall:
@@ -90,10 +92,9 @@ class BotCall:
 
     @property
     def request(self) -> Request | None:
-        """The call under its request key, if it has one."""
-        if self.parameters.request_key is None:
-            return None
-        return Request(key=self.parameters.request_key, tool=self.tool, arguments=self.parameters.given)
+        """The call under its request key, or else under the id of its task, if it has one."""
+        key = self.parameters.request_key or self.task_id
+        return None if key is None else Request(key=key, tool=self.tool, arguments=self.parameters.given)
 
     def is_repeated(self) -> bool:
         """Whether a response is recorded under the request key. No gate applies to that response."""

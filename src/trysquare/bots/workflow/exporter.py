@@ -120,14 +120,20 @@ class Exporter:
 
     def write(self, plan: Plan, pending: PendingExport | None) -> tuple[str, ...]:
         """Write the file after the commit; returns warnings, and never raises for a failed write."""
+        if pending is None:
+            return ()
         try:
-            if pending is not None:
-                self._write(plan, pending)
+            self._write(pending)
         except _WRITE_ERRORS as error:
             return (_stale(error),)
+        try:
+            self._record(plan, pending)
+        except _WRITE_ERRORS as error:
+            cause = error.__cause__ or error
+            return (f"The change and the state file are written, but not that they agree ({cause}). Free disk space.",)
         return ()
 
-    def _write(self, plan: Plan, pending: PendingExport) -> None:
+    def _write(self, pending: PendingExport) -> None:
         path, garbage = pending.bot.window, pending.decision.garbage
         if not self._swept:
             self._sync.sweep(path)
@@ -138,6 +144,9 @@ class Exporter:
             self._sync.quarantine(path)
         self._sync.write(path, pending.data, pending.digest)
         self._exported = pending
+
+    def _record(self, plan: Plan, pending: PendingExport) -> None:
+        """Record what the file holds. Without that, the next call compares the file and records it."""
         if self._store.two_way:
             # A crash of the machine may lose this: then the file is compared, and written once more.
             with self._store.write(plan.bot, durable=False) as rows:

@@ -50,18 +50,19 @@ def consent_literal_used(tool: Tool, options: LintOptions) -> Iterator[Problem]:
 def consent_question_fits(tool: Tool, options: LintOptions) -> Iterator[Problem]:
     """A question names only arguments that there are."""
     known = properties_of(tool.input_schema)
-    for name in _braced(tool.metadata.consent.question) if tool.metadata.consent else ():
+    try:
+        named = _braced(tool.metadata.consent.question) if tool.metadata.consent else []
+    except ValueError:
+        yield Problem("The consent question has a brace without its other half.", "Write {{ or }} to show a brace.")
+        return
+    for name in named:
         if name not in known:
             fix = f"The arguments are {', '.join(known) or 'none'}."
             yield Problem(f"The consent question names `{{{name}}}`, which is not an argument.", fix)
 
 
 def _braced(question: str) -> list[str]:
-    try:
-        parts = [name for _, name, _, _ in string.Formatter().parse(question) if name is not None]
-    except ValueError:
-        return ["unbalanced braces"]
-    return [re.split(r"[.\[]", name)[0] for name in parts]
+    return [name for _, name, _, _ in string.Formatter().parse(question) if name is not None]
 
 
 @rule("warning", whole_toolset, 'Name the replacement: deprecated="Use other_tool", or say that there is none.')

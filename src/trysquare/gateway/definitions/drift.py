@@ -8,7 +8,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from trysquare.core.json import JsonObject, as_list, as_object, map_leaves, properties_of, required_of, resolve_ref
@@ -212,6 +212,7 @@ def readable_diff(before: ToolDefinition | None, after: ToolDefinition | None) -
 
 def _change(old: ToolDefinition | None, new: ToolDefinition, gone: dict[str, ToolDefinition]) -> Change | None:
     try:
+        old = None if old is None else replace(old, icons=new.icons)
         if old == new:
             return None
         before, dangers, otherwise, grade = _graded(old, new, gone)

@@ -60,7 +60,11 @@ def described(
     held: list[JsonObject] = []
     notes: list[str] = []
     # With the removed ones: a tool that comes back must not pass as new.
-    for change in compare([*shown.values(), *gone.values()], listed):
+    found = compare([*shown.values(), *gone.values()], listed)
+    changed = {change.tool for change in found}
+    # What did not change has the icons that it has now.
+    shown.update({one.name: one for one in listed if one.name in shown and one.name not in changed})
+    for change in found:
         if change.after is None and change.tool in gone:
             continue
         notes.extend(f"{change.tool}: {reason}" for reason in change.reasons)

@@ -12,6 +12,7 @@ from trysquare.core.concurrency import BackgroundTasks, shielded
 from trysquare.core.context import CallContext
 from trysquare.core.json import JsonObject, as_object
 from trysquare.gateway.apps import read_link
+from trysquare.gateway.icons import read_icons
 from trysquare.gateway.models import ServerConfig, ServerStatus, ToolDefinition, UpstreamResult
 from trysquare.gateway.pool.server import Admit, ManagedServer, OpenTransport, SuspendedCalls
 from trysquare.gateway.upstream import errors as failures
@@ -232,4 +233,5 @@ def read_definition(entry: JsonObject) -> ToolDefinition | None:
         output_schema=cast(JsonObject, output) if isinstance(output, dict) else None,
         annotations=as_object(entry.get("annotations")),
         page=read_link(entry.get("_meta")),
+        icons=[icon.to_wire() for icon in read_icons(entry.get("icons"))],
     )

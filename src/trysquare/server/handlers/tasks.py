@@ -55,7 +55,7 @@ class TaskHandlers:
             return answer
         if options.required:
             return result_to_wire(Result.from_error(_too_many()))
-        return await self.run(TaskCaller(request), str(request.id))
+        return await self.run(TaskCaller(request), None)
 
     async def get(self, request: Request) -> JsonObject:
         """`tasks/get`."""
@@ -86,19 +86,19 @@ class TaskHandlers:
         visible = await self.runner.visible(ids, request.principal)
         return functools.partial(self.runner.followed, dict.fromkeys(visible, 0))
 
-    async def run(self, caller: TaskCaller, request_id: str) -> JsonObject | bytes:
+    async def run(self, caller: TaskCaller, task_id: str | None) -> JsonObject | bytes:
         """Answer the call of a task."""
         request = caller.request_context
         tool = get_tool(self._toolset, request.params.name, request.principal, request.params.arguments)
-        return await self._tools.run(tool, caller, request_id)
+        return await self._tools.run(tool, caller, task_id)
 
-    async def end_elsewhere(self, caller: TaskCaller, request_id: str) -> None:
+    async def end_elsewhere(self, caller: TaskCaller, task_id: str) -> None:
         """Let the tool of a cancelled task end what it began elsewhere. A failure is in the log."""
         tool = self.find(caller.request_context.params.name)
         options = None if tool is None else tool.metadata.task
         if options is None or options.on_cancel is None:
             return
-        context = self._tools.context(caller, request_id)
+        context = self._tools.context(caller, task_id)
         try:
             await guard_crash("tasks/cancel", options.on_cancel(caller.checkpoints, context))
         except ToolError as error:

@@ -54,14 +54,18 @@ class ToolHandlers:
         params: CallToolParams = request.params
         tool = get_tool(self._toolset, params.name, request.principal, params.arguments)
         options = tool.metadata.task
-        if options is not None and self.tasks is not None and self.tasks.becomes_task(tool.name, options, request):
+        if (
+            options is not None
+            and self.tasks is not None
+            and (options.required or "extensions" in request.capabilities)
+        ) and self.tasks.becomes_task(tool.name, options, request):
             return await self.tasks.call(options, tool.metadata, request)
         return await self.run(tool, McpCaller(request))
 
-    async def run(self, tool: Tool, caller: McpCaller, request_id: str | None = None) -> JsonObject | bytes:
+    async def run(self, tool: Tool, caller: McpCaller, task_id: str | None = None) -> JsonObject | bytes:
         """What the call of a tool is answered with: its result, or questions."""
         request, params = caller.request_context, caller.request_context.params
-        context = self.context(caller, request_id)
+        context = self.context(caller, task_id)
         try:
             result = await call_resolved(tool, params.name, params.arguments, context)
         except InputRequired:
@@ -78,9 +82,9 @@ class ToolHandlers:
             return result_to_wire(result)
         return await self._relay(request, result.relayed, result.meta)
 
-    def context(self, caller: McpCaller, request_id: str | None = None) -> CallContext:
+    def context(self, caller: McpCaller, task_id: str | None = None) -> CallContext:
         """What a call may use."""
-        return call_context(caller, self._options, self._direct, request_id)
+        return call_context(caller, self._options, self._direct, task_id)
 
     async def _relay(self, request: Request, body: bytes, meta: Mapping[str, Any]) -> JsonObject | bytes:
         """What another server answered, as the bytes that it sent, with our label in its `_meta`."""
