@@ -14,8 +14,8 @@ from tests.agents.scripted import call
 from tests.agents.test_serving import project as agent_project
 from tests.console.conftest import serving
 from trysquare import ToolError
+from trysquare.agents import AgentRequest
 from trysquare.agents.journal import Journal, agent_bodies
-from trysquare.agents.run import AgentRequest
 from trysquare.core.json import JsonObject
 from trysquare.jobs import JobRun, jobs_file, open_engine
 from trysquare.store.location import prepare_folder
