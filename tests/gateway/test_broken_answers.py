@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,24 @@ async def test_a_number_of_any_size_arrives(tmp_path: Path, number: str) -> None
                 result = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": "odd"})
             assert not result.is_error
             assert result.structured_content is not None
+
+
+async def test_any_json_arrives_as_structured_content_where_the_version_has_it(tmp_path: Path) -> None:
+    values: dict[str, Any] = {"odd": [1, {"a": None}, []], "plain": "text"}
+    answers = {
+        f"tools/call {tool}": answered(
+            json.dumps({"content": [{"type": "text", "text": "said"}], "structuredContent": value})
+        )
+        for tool, value in values.items()
+    }
+    async with dictated(tmp_path, answers) as gateway:
+        for mode in ("legacy", "2026-07-28"):
+            async with client_of(gateway.toolset, mode) as client:
+                for tool, value in values.items():
+                    result = await client.call_tool("mcp_odd", {"action": "execute", "tool_name": tool})
+                    assert text_of(result) == "said"
+                    # Before 2026-07-28 it had to be an object.
+                    assert result.structured_content == (None if mode == "legacy" else value)
 
 
 async def test_a_bad_definition_leaves_the_rest_of_a_server_usable(tmp_path: Path) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.server.clients import served_http
 from tests.server.raw_http import (
@@ -121,6 +125,36 @@ class Steps:
         self._orders.put_nowait(None)
 
 
+@asynccontextmanager
+async def cuttable(base: str) -> AsyncGenerator[tuple[str, Callable[[], None]]]:
+    """An address that leads to a server, and what cuts every connection through it."""
+    writers: set[asyncio.StreamWriter] = set()
+    target = urlsplit(base)
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := await reader.read(65536):
+                writer.write(chunk)
+        writer.close()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection(target.hostname, target.port)
+        writers.update((writer, far_writer))
+        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
+
+    def cut() -> None:
+        for writer in writers:
+            writer.transport.abort()
+        writers.clear()
+
+    server = await asyncio.start_server(relay, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", cut
+    finally:
+        server.close()
+        cut()
+
+
 async def progress_of(connection: RawConnection) -> tuple[str | None, float]:
     event_id, data = await connection.event()
     return event_id, json.loads(data)["params"]["progress"]
@@ -159,6 +193,30 @@ async def test_a_client_that_lost_its_call_comes_back_for_the_rest(version: str)
             steps.end()
             assert await result_of(resumed) == "done"
             assert await resumed.chunk() == b""
+
+
+async def test_a_real_client_whose_connection_is_cut_gets_the_rest_of_its_call() -> None:
+    """The SDK's client comes back with `Last-Event-ID`, and misses nothing that was reported meanwhile."""
+    steps, seen = Steps(), list[float]()
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        seen.append(progress)
+        if progress == 1:
+            cut()
+            steps.report(2, 3)
+        elif progress == 3:
+            steps.end()
+
+    async with (
+        served_http(steps.toolset) as base,
+        cuttable(base) as (address, cut),
+        Client(streamable_http_client(f"{address}/mcp"), mode="legacy") as client,
+        asyncio.timeout(SECONDS),
+    ):
+        steps.report(1)
+        result = await client.call_tool("work", {}, progress_callback=on_progress)
+    assert (result.is_error, result.structured_content) == (False, {"result": "done"})
+    assert seen == [1, 2, 3]
 
 
 async def test_a_client_that_comes_back_after_the_end_gets_all_it_missed() -> None:

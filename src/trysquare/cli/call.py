@@ -158,7 +158,7 @@ COMMAND = Command(
     _OPTIONS,
     examples=(
         "trysquare call server.py greet name=Ada",
-        "trysquare call echo message=hi -- npx -y @modelcontextprotocol/server-everything",
+        "trysquare call get_current_time timezone=UTC -- uvx mcp-server-time",
     ),
     option_hint="Write an argument of the tool as {name}=VALUE.",
     takes_command=True,

@@ -210,7 +210,7 @@ COMMAND = Command(
     run,
     (_SHELL, _WORDS),
     examples=(
-        "trysquare completion bash > ~/.local/share/bash-completion/completions/trysquare",
+        "trysquare completion bash >> ~/.bashrc",
         "trysquare completion zsh > ~/.zfunc/_trysquare",
         "trysquare completion fish > ~/.config/fish/completions/trysquare.fish",
     ),

@@ -295,8 +295,8 @@ ADD = Command(
     "add a server to the file",
     examples=(
         "trysquare gateway add git -- uvx mcp-server-git --repository .",
-        "trysquare gateway add docs https://mcp.example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'",
-        "trysquare gateway add files --scope user --env LOG=1 -- npx -y @modelcontextprotocol/server-filesystem .",
+        "trysquare gateway add docs https://docs.example/mcp -H 'X-Key: ${DOCS_KEY}'",
+        "trysquare gateway add time --scope user --env LOG=1 -- uvx mcp-server-time",
     ),
 )
 REMOVE = Command(

@@ -124,7 +124,7 @@ COMMAND = Command(
     run,
     _OPTIONS,
     examples=(
-        'trysquare run reviewer "Review my last commit" --model anthropic:claude-sonnet-4-5',
+        'trysquare run reviewer "Review my commit" --model anthropic:claude-sonnet-4-5',
         "trysquare run builder - --workbench . --steps 30 < task.txt",
         "trysquare run reviewer --show",
     ),
