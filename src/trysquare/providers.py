@@ -150,7 +150,9 @@ async def open_gateway_tools(settings: Settings, origins: Origins, *, prestart: 
 
     with open_states() as states:
         state, folder = states.of_user(), user_state().parent
-        async with open_gateway(settings.gateway, state=state, folder=folder, prestart=prestart) as toolset:
+        kept = settings.limits.ledger_characters
+        opening = open_gateway(settings.gateway, state=state, folder=folder, prestart=prestart, kept_characters=kept)
+        async with opening as toolset:
             # These two profiles list each tool of the servers, so unknown servers are contacted in the background.
             if chosen_profiles(settings, origins).of_toolset("gateway") in ("full", "search"):
                 toolset.servers.discover()
@@ -233,7 +235,8 @@ def open_approvals(settings: Settings, origins: Origins, state: LazyDatabase) ->
     """The approvals of a state file; in strict mode the project's approvers sign them."""
     from trysquare.store import LazyApprovals
 
-    return LazyApprovals(state, approvers=project_approvers(settings, origins), strict=settings.strict)
+    approvers, lifetime = project_approvers(settings, origins), settings.limits.approval_seconds
+    return LazyApprovals(state, approvers=approvers, strict=settings.strict, lifetime=lifetime)
 
 
 def _is_named_project(origins: Origins) -> bool:

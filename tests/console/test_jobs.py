@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.scripted import call
+from tests.agents.test_serving import project as agent_project
 from tests.console.conftest import serving
 from trysquare import ToolError
+from trysquare.agents import AgentRequest
 from trysquare.agents.journal import Journal, agent_bodies
 from trysquare.core.json import JsonObject
 from trysquare.jobs import JobRun, jobs_file, open_engine
@@ -25,7 +28,7 @@ async def body(argument: JsonObject, run: JobRun) -> JsonObject:
         return {"value": {"text": "<b>done</b>", "calls": [{"name": "read", "arguments": {"path": "x"}}]}}
 
     await run.step("model 1", think)
-    choice = await run.ask("call 1", "Send it again?", ("again", "skip"))
+    choice = await run.ask("call 1", "Send it again?", ("again", "skip"), default="skip", timeout=3600)
     return {"summary": f"chose {choice}"}
 
 
@@ -47,6 +50,7 @@ async def test_a_job_is_watched_and_its_question_answered(project: Path) -> None
             assert "&lt;b&gt;done&lt;/b&gt;" in page
             assert "Tidy &lt;i&gt;up" in page
             assert 'data-testid="job-state">asks' in page
+            assert re.search(r'ends unanswered in <time.*data-testid="default">Skip<', await browser.get("/"))
             await browser.decide(question, "skip")
             async with asyncio.timeout(60):
                 done = await engine.wait(job)
@@ -93,3 +97,28 @@ async def test_a_job_that_failed_is_resumed_by_the_command_and_says_why_it_faile
             again = await jobs.status(job)
         # The command's own process has run it.
         assert (again.state, again.holder == failed.holder) == ("failed", False)
+
+
+async def breaks(argument: JsonObject, journal: Journal) -> JsonObject:
+    raise ToolError("The model is not there.")
+
+
+async def test_a_job_is_resumed_from_the_page_asks_there_under_its_name_and_succeeds(project: Path) -> None:
+    prepare_folder(project / ".trysquare")
+    write = call("file", action="write", path="new.txt", content="hello")
+    with agent_project(project, write, call("finish", summary="It is written.", files=["new.txt"])):
+        async with open_engine(jobs_file(project / ".trysquare"), agent_bodies(breaks)) as engine:
+            request = AgentRequest(agent="reader", task="Write hello.").to_json()
+            job = await engine.start("agent", request, title="Write hello.")
+            assert (await engine.wait(job)).state == "failed"
+        async with serving(project) as site, site.browser() as browser, browser.watching() as changed:
+            assert (await browser.post(f"/jobs/{job}/resume", {})).status_code == 303
+            async with asyncio.timeout(120):
+                [question] = await browser.questions(changed)
+                assert f"<dt>Job</dt><dd>{job}</dd>" in await browser.get("/")
+                await browser.decide(question, "approve")
+                while 'data-testid="job-state">done' not in (page := await browser.get(f"/jobs/{job}", part=True)):
+                    await changed("jobs")
+            assert "It is written." in page
+            assert "not-resumed" not in page
+        assert (project / "new.txt").read_text("utf-8") == "hello"

@@ -47,6 +47,7 @@ async def test_a_call_whose_client_cannot_ask_waits_for_the_page_and_runs(projec
             assert "Delete old.txt?" in page
             assert "claude" in page
             assert "(1) Needs you" in page
+            assert 'data-testid="default">the call does not run<' in page
             await browser.decide(question, "approve")
             assert (await calling).data == "old.txt is deleted"
         assert deleted == ["old.txt"]
@@ -66,6 +67,29 @@ async def test_a_refusal_reaches_the_caller_with_its_reason(project: Path, versi
                 await calling
         assert refused.value.code == "CONSENT_REFUSED"
         assert deleted == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_call_that_nobody_decides_on_in_time_does_not_run_and_waits_no_longer(
+    project: Path, version: str
+) -> None:
+    tools, deleted = shop()
+    (project / "trysquare.toml").write_text("[limits]\napproval_seconds = 1\n", encoding="utf-8")
+
+    async def ponder(*_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    async with serving(project, tools) as site, site.browser() as browser, browser.watching() as changed:
+        assert await browser.questions(changed, count=0) == []
+        async with site.client(protocol_version=version) as client:
+            with pytest.raises(ToolError, match="in time") as refused:
+                await call(client)
+            assert refused.value.code == "CONSENT_REFUSED"
+        async with site.client(protocol_version="2025-11-25", elicitation_handler=ponder) as client:
+            with pytest.raises(ToolError, match="in time"):
+                await call(client)
+        assert await browser.questions(changed, count=0) == []
+        assert (deleted, receipts(site)) == ([], [])
 
 
 async def test_an_elicitation_that_waits_ends_with_the_decision_of_the_page(project: Path) -> None:

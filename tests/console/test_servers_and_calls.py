@@ -73,6 +73,7 @@ async def test_servers_are_tested_stopped_and_restarted(project: Path) -> None:
 
 
 async def test_calls_are_in_the_ledger_with_filters_and_in_full(project: Path) -> None:
+    (project / "trysquare.toml").write_text("[limits]\nledger_characters = 3\n", encoding="utf-8")
     async with serving(project, gateway=(configured(project),)) as site, site.browser() as browser:
         async with site.client() as client:
             for inputs in ({"a": 1, "b": 2}, {"a": 1, "b": 0}):
@@ -90,6 +91,8 @@ async def test_calls_are_in_the_ledger_with_filters_and_in_full(project: Path) -
         assert "trysquare call mcp_shop" in page
         assert "&#34;b&#34;: 0" in page
         assert 'data-testid="call-note"' in page
+        [answered] = re.findall(r'href="(/calls/[^"]+)"', await browser.get("/calls?outcome=done", part=True))
+        assert re.search(r'data-testid="call-note">0.5<', await browser.get(answered))
         servers = await browser.get("/servers")
         assert 'class="bad"' in servers
         assert "2, 1 failed (50 %)" in servers

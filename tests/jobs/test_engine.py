@@ -13,8 +13,10 @@ import pytest
 from trysquare import ConfigurationError, ErrorCode, ToolError
 from trysquare.core.errors import NotFound
 from trysquare.core.json import JsonObject
-from trysquare.jobs import JobRun, RunEngine, jobs_file, open_engine, open_reader
+from trysquare.jobs import JobQuestion, JobRun, RunEngine, jobs_file, open_engine, open_reader
+from trysquare.jobs.database import connect
 from trysquare.jobs.dbos import LIVES
+from trysquare.jobs.records import Records
 
 
 @pytest.fixture
@@ -182,6 +184,35 @@ async def test_a_question_waits_for_one_of_its_choices(url: str) -> None:
         assert (await engine.wait(job)).result == {"choice": "right"}
         with refused(ErrorCode.JOB_NOT_RUNNING):
             await engine.signal(job, "which", "left")
+
+
+async def test_a_question_that_nobody_answers_in_time_takes_its_default_also_in_the_next_process(url: str) -> None:
+    async def body(argument: JsonObject, run: JobRun) -> JsonObject:
+        async def ask() -> JsonObject:
+            choices = ("left", "right")
+            return {"choice": await run.ask("which", "?", choices, default="left", timeout=argument["seconds"])}
+
+        return await run.step("which", ask)
+
+    async with open_engine(url, {"ask": body}) as engine:
+        job = await engine.start("ask", {"seconds": 0.01}, title="")
+        assert (await engine.wait(job)).result == {"choice": "left"}
+        patient = await engine.start("ask", {"seconds": 3600}, title="", job="patient")
+        await state_is(engine, patient, "asks")
+        asked = (await engine.status(patient)).question
+        assert asked is not None
+        assert (asked.default, asked.ends is not None) == ("left", True)
+    dead = connect(url)
+    late = Records(dead, clock=lambda: (asked.ends or 0) + 1)
+    # What a process finds that adopts the job: the time of the question went on without one.
+    again = late.open_question(patient, JobQuestion(name="which", text="?", choices=asked.choices, default="left"), 9)
+    assert again == asked
+    late.answer(patient, "which", "right")
+    late.answer_late(patient, again)
+    assert late.take_answer(patient, "which", "next") == "right"
+    late.answer_late(patient, again)
+    assert late.take_answer(patient, "which", "next") == "left"
+    dead.dispose()
 
 
 async def test_a_cancelled_job_stops_in_its_step_and_can_be_taken_up(url: str) -> None:

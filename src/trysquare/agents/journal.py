@@ -99,11 +99,12 @@ SKIP = "skip"
 RunAgent: TypeAlias = Callable[[JsonObject, Journal], Awaitable[JsonObject]]
 
 
-def agent_bodies(run: RunAgent) -> dict[str, JobBody]:
-    """Job bodies for the engine, by kind."""
+def agent_bodies(run: RunAgent, *, question_seconds: float | None = None) -> dict[str, JobBody]:
+    """Job bodies for the engine, by kind. A question of theirs that nobody answers in time is answered with `skip`."""
 
     async def body(argument: JsonObject, job_run: JobRun) -> JsonObject:
-        return await guard_crash(f"Job {job_run.job}", report_config_error(run(argument, JobJournal(job_run))))
+        journal = JobJournal(job_run, question_seconds)
+        return await guard_crash(f"Job {job_run.job}", report_config_error(run(argument, journal)))
 
     return {KIND: body}
 
@@ -121,8 +122,9 @@ async def report_config_error(work: Awaitable[T]) -> T:
 
 
 class JobJournal:
-    def __init__(self, run: JobRun) -> None:
+    def __init__(self, run: JobRun, question_seconds: float | None = None) -> None:
         self._run = run
+        self._question_seconds = question_seconds
         self.job: str | None = run.job
 
     async def step(self, name: str, run: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
@@ -152,4 +154,6 @@ class JobJournal:
             f"`{name}` was in flight when its process ended; whether it took effect is unknown (sent_unknown). "
             f"Check, then choose: `{AGAIN}` sends it once more, `{SKIP}` continues without it and informs the model."
         )
-        return await self._run.ask(name, question, (AGAIN, SKIP)) == AGAIN
+        # Skipping is the default: a call must not be sent twice because nobody looked.
+        timeout = self._question_seconds
+        return await self._run.ask(name, question, (AGAIN, SKIP), default=SKIP, timeout=timeout) == AGAIN

@@ -186,6 +186,10 @@ async def open_agents(
 
 @asynccontextmanager
 async def _engine(environment: AgentEnvironment, durable: Callable[[], JobsAddress]) -> AsyncGenerator[RunEngine]:
-    bodies, address = agent_bodies(partial(run_stored_request, environment=environment)), durable()
+    run, seconds = (
+        partial(run_stored_request, environment=environment),
+        environment.settings.limits.job_question_seconds,
+    )
+    bodies, address = agent_bodies(run, question_seconds=seconds), durable()
     async with open_engine(address.url, bodies, project=address.project, adopting=True) as engine:
         yield engine

@@ -138,6 +138,7 @@ async def open_run(
     settings, context = environment.settings, context or CallContext(client="trysquare agent")
     if request.principal is not None:
         context = replace(context, principal=Principal(subject=request.principal))
+    context = replace(context, job=job)
     # A server gets no schema with thousands of file names.
     is_local = (request.model or settings.model or "").startswith("local:")
     async with AsyncExitStack() as stack:

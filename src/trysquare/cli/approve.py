@@ -62,8 +62,9 @@ def _open_approvals(loaded: Loaded) -> Generator[list[StoredApprovals]]:
     with ExitStack() as stack:
         found = [closing(open_database(path)) for path in wanted if path.exists()]
         approvers, strict = project_approvers(loaded.settings, loaded.origins), loaded.settings.strict
+        lifetime = loaded.settings.limits.approval_seconds
         opened = [stack.enter_context(database) for database in found]
-        yield [StoredApprovals(database, approvers=approvers, strict=strict) for database in opened]
+        yield [StoredApprovals(one, approvers=approvers, strict=strict, lifetime=lifetime) for one in opened]
 
 
 def _holding(found: list[StoredApprovals], code: str) -> StoredApprovals:

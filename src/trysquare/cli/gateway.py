@@ -235,7 +235,8 @@ def _call_row(call: CallRecord) -> tuple[str, ...]:
     took = "" if call.ended is None else f"{(call.ended - call.started) * 1000:.0f} ms"
     size = "" if call.result_bytes is None else terminal.count(call.result_bytes, "byte")
     result = f"error, {size}" if size and call.is_error else size
-    return (when, call.server, call.tool, call.state, took, result, call.note or call.arguments)
+    failed = call.is_error or call.state != "done"
+    return (when, call.server, call.tool, call.state, took, result, (call.note if failed else None) or call.arguments)
 
 
 _SHARED = (JSON, add_gateway_options)

@@ -106,6 +106,9 @@ def _print_job(found: JobStatus, steps: Sequence[StepRecord]) -> None:
 def _print_end(found: JobStatus) -> None:
     if found.question is not None and found.state not in ("done", "cancelled"):
         print(f"  asks     {found.question.text}")
+        if found.question.ends is not None:
+            left = max(0.0, found.question.ends - time.time())
+            print(f"           unanswered in {left:.0f} s: {found.question.default}")
         print(f"           trysquare jobs resume {found.job} --answer {'|'.join(found.question.choices)}")
     if found.error and found.state == "failed":
         print(f"  error    {found.error}")
@@ -135,7 +138,8 @@ async def agent_engine(loaded: Loaded) -> AsyncGenerator[RunEngine]:
         async def run(kept: JsonObject, journal: Journal) -> JsonObject:
             return await run_stored_request(kept, journal, around, context)
 
-        async with open_engine(address.url, agent_bodies(run), project=address.project) as engine:
+        bodies = agent_bodies(run, question_seconds=loaded.settings.limits.job_question_seconds)
+        async with open_engine(address.url, bodies, project=address.project) as engine:
             yield engine
 
 
@@ -186,7 +190,11 @@ async def _replay(arguments: argparse.Namespace) -> None:
 
 
 def _job_json(found: JobStatus) -> dict[str, Any]:
-    question = found.question and {"text": found.question.text, "choices": list(found.question.choices)}
+    asked = found.question
+    question = asked and {
+        "text": asked.text, "choices": list(asked.choices),
+        **({} if asked.ends is None else {"default": asked.default, "ends": asked.ends}),
+    }  # fmt: skip
     renamed = {"process" if name == "holder" else name: value for name, value in asdict(found).items()}
     return {**renamed, "question": question}
 

@@ -63,6 +63,8 @@ class Question:
     files: Sequence[FileChange] | None = None
     """What it is about, for the gate of a bot."""
     expires_in: float | None = None
+    default: str = ""
+    """What happens once that time has ended without an answer."""
     choices: tuple[Choice, ...] = (APPROVE, REFUSE)
     takes_reason: bool = True
     signs: bool = False

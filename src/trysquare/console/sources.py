@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -103,6 +104,7 @@ def _of_call(pending: PendingApproval) -> Question:
     arguments = pending.arguments
     facts = [("Tool", pending.tool), ("Caller", pending.principal)]
     facts += [("Client", pending.client)] if pending.client else []
+    facts += [("Job", pending.job)] if pending.job else []
     closes = is_gate(arguments)
     facts += [("Run", str(arguments["run"])), ("Action", str(arguments["action"]))] if closes else []
     return Question(
@@ -115,6 +117,7 @@ def _of_call(pending: PendingApproval) -> Question:
         facts=tuple(facts),
         arguments=arguments,
         expires_in=pending.expires_in,
+        default="the call does not run",
         signs=pending.signs,
         # A gate is decided by itself: each one leads somewhere else. So is what is signed.
         action="" if closes or pending.signs else f"{pending.tool} {pending.principal}",
@@ -248,6 +251,8 @@ def _of_job(found: JobStatus) -> Question:
         text=asked.text,
         meaning="The job goes on with your answer.",
         since=found.updated,
+        expires_in=None if asked.ends is None else max(0.0, asked.ends - time.time()),
+        default=(asked.default or "").capitalize(),
         facts=(("Job", found.job), ("Task", found.title), ("Process", found.holder or "none runs it")),
         choices=tuple(Choice(value=each, label=each.capitalize()) for each in asked.choices),
         takes_reason=False,

@@ -60,8 +60,9 @@ class Workspace:
     def approvals(self) -> list[StoredApprovals]:
         """The approvals of every state file that exists."""
         approvers, strict = self.approvers, self.app.settings.strict
+        lifetime = self.app.settings.limits.approval_seconds
         present = [state for path, state in self._states.items() if path.exists()]
-        return [StoredApprovals(state, approvers=approvers, strict=strict) for state in present]
+        return [StoredApprovals(state, approvers=approvers, strict=strict, lifetime=lifetime) for state in present]
 
     @cached_property
     def gateway(self) -> GatewayService | None:

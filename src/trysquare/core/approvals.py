@@ -36,6 +36,8 @@ class ConsentRequest:
     """Seconds for which the same call needs no new consent; None asks every time."""
     client: str | None = None
     """The client program, as it calls itself."""
+    job: str | None = None
+    """The job of the agent that makes it."""
     gate: bool = False
     """Whether it closes a gate of a workflow, so that its arguments name the action, the run and the files."""
     strict: bool = False
@@ -54,7 +56,7 @@ class SignedStatement:
 class ConsentDecision:
     """The state of a request, with a code where a terminal can approve it."""
 
-    state: Literal["approved", "refused", "waiting"]
+    state: Literal["approved", "refused", "waiting", "expired"]
     code: str | None = None
     expires_in: float | None = None
     command: str | None = None

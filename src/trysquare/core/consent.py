@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -154,6 +155,7 @@ def consent_request(
         arguments=shown,
         remember_for=None if consent.always else consent.ttl,
         client=context.client,
+        job=context.job,
     )
 
 
@@ -170,9 +172,10 @@ async def obtain_consent(request: ConsentRequest, approvals: Approvals | None, c
             f"{MAX_SHOWN} is the limit.",
             instruction="Send less in one call.",
         )
+    began = time.monotonic()
     decision = await run_in_thread(lambda: store.decide(request, open_code=not asks))
     if decision.state == "waiting" and isinstance(store, WatchedApprovals):
-        paged = PagedQuestion(request, store, decision.code)
+        paged = PagedQuestion(request, store, decision, began)
         if not asks:
             await paged.wait(context)
         elif (granted := await paged.first_answer(_ask(request, text, store, context))) is not None:
@@ -243,6 +246,8 @@ def _require_approved(decision: ConsentDecision, request: ConsentRequest, size: 
         return
     if decision.state == "refused":
         raise _refusal("refused this call", decision.reason)
+    if decision.state == "expired":
+        raise _refusal("did not answer in time")
     if decision.code is None:
         raise _cannot_ask(request, size)
     command = decision.command or f"trysquare approve {decision.code}"

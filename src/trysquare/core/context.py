@@ -263,6 +263,8 @@ class CallContext:
     """Where consent is stored. Without it a tool that needs consent runs only if the client can ask."""
     consent_proof: ConsentProof | None = field(default=None, repr=False)
     """Set by a consent check for the call inside it."""
+    job: str | None = None
+    """The job of the agent that makes the call."""
 
     def for_call(self, *, timeout: float | None = None) -> CallContext:
         """The context of one call: with a cancel flag of its own, and a deadline no later than this one's."""
@@ -283,6 +285,7 @@ class CallContext:
             direct=self.direct,
             approvals=self.approvals,
             consent_proof=self.consent_proof,
+            job=self.job,
         )
 
     async def call_tool(self, name: str, arguments: JsonObject | None = None) -> Result[Any]:

@@ -20,15 +20,20 @@ S = TypeVar("S", bound=Approvals)
 
 
 class PagedQuestion(Generic[S]):
-    """A question for consent that an open page shows as well. `code` is that of the pending call, where it has one."""
+    """A question for consent that an open page shows as well, until its time ends: then the call does not run.
 
-    def __init__(self, request: ConsentRequest, store: S, code: str | None = None) -> None:
+    `decision` is that of the store, asked for at `began`, with the code of the pending call where it has one.
+    """
+
+    def __init__(self, request: ConsentRequest, store: S, decision: ConsentDecision, began: float) -> None:
         self._request = request
         self._store = store
         self._watched = cast(WatchedApprovals, store)
-        self._code = code
+        self._code: str | None = None
+        self._ends = float("inf")
         self.settled: ConsentDecision | None = None
-        """The decision, where it was used up while the call was made pending."""
+        """The decision, where it was used up while the call was made pending, or where its time has ended."""
+        self._note(decision, began)
 
     async def first_answer(self, asking: Coroutine[Any, Any, ConsentGrant]) -> ConsentGrant | None:
         """What the client answers, or None once the page has decided before."""
@@ -63,12 +68,13 @@ class PagedQuestion(Generic[S]):
         if not (is_gate and context.is_task) and not await run_in_thread(self._watched.is_watched):
             return
         # A client with tasks need not wait with it.
-        stays = await context.become_task() and is_gate
+        is_task = await context.become_task()
+        stays = is_task and is_gate
         left, reported = context.remaining(), 0.0
-        patience = float("inf") if stays else self._watched.patience
+        patience = float("inf") if is_task else self._watched.patience
         until = time.monotonic() + min(patience, float("inf") if left is None else left / 2)
         while time.monotonic() < until and (stays or await run_in_thread(self._watched.is_watched)):
-            if await self._state() != "pending":
+            if await self._state() != "pending" or self.settled is not None:
                 return
             if time.monotonic() - reported > REPORT_EVERY:
                 reported = time.monotonic()
@@ -76,7 +82,7 @@ class PagedQuestion(Generic[S]):
             await asyncio.sleep(LOOK_EVERY)
 
     async def _decided(self) -> None:
-        while self.settled is None and (state := await self._state()) != "decided":
+        while (state := await self._state()) != "decided" and self.settled is None:
             if state is None:
                 await self._open()
             await asyncio.sleep(LOOK_EVERY)
@@ -85,10 +91,22 @@ class PagedQuestion(Generic[S]):
         """Make the call pending, so that the page shows it, as soon as there is a page."""
         self._code = None
         if await run_in_thread(self._watched.is_watched):
+            began = time.monotonic()
             decision = await run_in_thread(lambda: self._store.decide(self._request, open_code=True))
-            self._code = decision.code
+            self._note(decision, began)
             self.settled = None if decision.state == "waiting" else decision
+
+    def _note(self, decision: ConsentDecision, began: float) -> None:
+        self._code = decision.code
+        if decision.expires_in is not None:
+            # Counted from before the store looked at its clock, so that a call is not made pending a second time.
+            self._ends = began + decision.expires_in
 
     async def _state(self) -> str | None:
         code = self._code
-        return None if code is None else await run_in_thread(lambda: self._watched.state_of(code))
+        state = None if code is None else await run_in_thread(lambda: self._watched.state_of(code))
+        # A decision that came in time counts, whenever it is read.
+        if code is not None and state != "decided" and time.monotonic() >= self._ends:
+            await run_in_thread(lambda: self._watched.withdraw(code))
+            self.settled = ConsentDecision(state="expired")
+        return state

@@ -42,11 +42,13 @@ async def open_gateway(
     discover: bool = False,
     watch: bool = True,
     prestart: bool = False,
+    kept_characters: int = 0,
 ) -> AsyncGenerator[GatewayToolset]:
     """Lifespan of the gateway: the tools of the servers in some files. Raises `ConfigurationError` for a broken file.
 
     `state` stores pins and definitions, `folder` the ledger and results. `discover` contacts the servers without
     registered tools; `watch` reloads changed files; `prestart` starts the server that is probably called first.
+    The ledger keeps `kept_characters` of a result's text.
     """
     config = await run_in_thread(lambda: read_config(*paths))
     async with AsyncExitStack() as stack:
@@ -54,7 +56,8 @@ async def open_gateway(
         if prestart:
             await prestarted.start(config)
         on_first_call = prestarted.record_first_call if prestart else None
-        toolset = await stack.enter_async_context(_open_toolset(config, prestarted, on_first_call, state, folder))
+        opening = _open_toolset(config, prestarted, on_first_call, state, folder, kept_characters)
+        toolset = await stack.enter_async_context(opening)
         if watch:
             watching = BackgroundTasks()
             stack.push_async_callback(watching.close)
@@ -72,6 +75,7 @@ async def _open_toolset(
     on_first_call: Callable[[ServerConfig], None] | None,
     state: Transactions,
     folder: Path,
+    kept: int,
 ) -> AsyncGenerator[GatewayToolset]:
     # Imported here: most of the gateway loads while a prestarted server does.
     from trysquare.gateway.definitions.registry import DefinitionRegistry
@@ -92,7 +96,7 @@ async def _open_toolset(
                 transports=prestarted.open_transport,
             )
         )
-        sender = CallSender(pool.call, CallLedger(folder / "ledger.db"), pool.cancel_task)
+        sender = CallSender(pool.call, CallLedger(folder / "ledger.db"), pool.cancel_task, kept_characters=kept)
         stack.push_async_callback(sender.close)
         results = ResultStore(folder / "results")
         stack.callback(results.close)

@@ -67,9 +67,11 @@ class LedgerEntry:
 class CallSender:
     """Sends calls to servers: ledger entry first, one attempt, and a retry only where it does no harm."""
 
-    def __init__(self, call: SendCall, ledger: CallLedger, cancel: CancelTask) -> None:
+    def __init__(self, call: SendCall, ledger: CallLedger, cancel: CancelTask, *, kept_characters: int = 0) -> None:
         self._call, self.ledger = call, ledger
         self._cancel = cancel
+        self._kept_characters = kept_characters
+        """Characters of a result's text, without secrets, that the ledger keeps."""
         self._is_open = False
         self._waiting: dict[bytes, LedgerEntry] = {}
         self._endings: set[asyncio.Future[CallState]] = set()
@@ -211,7 +213,8 @@ class CallSender:
         digest = await run_in_thread(lambda: _digest(body)) if len(body) > THREAD_BYTES else _digest(body)
         # What a failure says is kept, since the digest alone explains nothing. Secrets of the user's own naming may be
         # anywhere in it.
-        note = _said(body, inputs, definition.input_schema) if answer.is_error and not server.redact else None
+        kept = max(self._kept_characters, _NOTE if answer.is_error else 0)
+        note = _said(body, inputs, definition.input_schema, kept) if kept and not server.redact else None
         end = CallEnd(time.time(), "done", answer.is_error, digest, len(body), note)
         await self._end(entry, end, body if len(body) <= MAX_STORED_RESULT else None)
 
@@ -234,15 +237,15 @@ class CallSender:
             await run_in_thread(lambda: self.ledger.end_claimed(entry.id, end, result))
 
 
-def _said(body: bytes, inputs: JsonObject, schema: JsonObject) -> str | None:
-    """What a failed call says, without secrets; None for what has no short text."""
+def _said(body: bytes, inputs: JsonObject, schema: JsonObject, kept: int) -> str | None:
+    """The start of what a call's result says, without secrets; None for a large result, or one without text."""
     if len(body) > _NOTED_BYTES:
         return None
     from trysquare.gateway.results.parts import split, texts_of
 
     texts = (json.loads(bytes(text)) for text in texts_of(split(body)))
     said = mask_tokens(redact_text(" ".join(" ".join(texts).split()), inputs, schema))
-    return encodable(said[:_NOTE]) or None
+    return encodable(said[:kept]) or None
 
 
 def _call_key(server: ServerConfig, definition: ToolDefinition, body: bytes, context: CallContext) -> bytes:

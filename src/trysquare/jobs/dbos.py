@@ -485,14 +485,26 @@ class DbosRun:
         await self._engine.off_loop(self._engine.require_own, self.job)
         return await self._engine.off_loop(self._engine.records.claim_step, self.job, name, self._life)
 
-    async def ask(self, name: str, question: str, choices: Sequence[str]) -> str:
+    async def ask(
+        self,
+        name: str,
+        question: str,
+        choices: Sequence[str],
+        *,
+        default: str | None = None,
+        timeout: float | None = None,
+    ) -> str:
+        if timeout is not None and default not in choices:
+            raise ConfigurationError(f"The question `{name}` of a job has a timeout, but no default among its choices.")
         records, off_loop = self._engine.records, self._engine.off_loop
-        await off_loop(records.put_question, self.job, JobQuestion(name=name, text=question, choices=tuple(choices)))
+        asked = JobQuestion(name=name, text=question, choices=tuple(choices), default=default)
+        asked = await off_loop(records.open_question, self.job, asked, timeout)
         choice = None
         while choice is None:
             # The answer comes from another process, which cannot wake this one.
             await asyncio.sleep(POLL)
             await off_loop(self._engine.require_own, self.job)
+            await off_loop(records.answer_late, self.job, asked)
             choice = await off_loop(records.take_answer, self.job, name, self._life)
         await off_loop(records.put_question, self.job, None)
         return choice

@@ -33,8 +33,19 @@ class JobRun(Protocol):
         """Inside a step: whether this run is the first to do what must not be done twice."""
         ...
 
-    async def ask(self, name: str, question: str, choices: Sequence[str]) -> str:
-        """Inside a step: wait for the choice of a human, which is used once; this run then has the claim."""
+    async def ask(
+        self,
+        name: str,
+        question: str,
+        choices: Sequence[str],
+        *,
+        default: str | None = None,
+        timeout: float | None = None,
+    ) -> str:
+        """Inside a step: wait for the choice of a human, which is used once; this run then has the claim.
+
+        After `timeout` seconds the choice is `default`; the time goes on while no process runs the job.
+        """
         ...
 
     async def tell(self, done: int, total: int | None, message: str) -> None:
@@ -51,6 +62,10 @@ class JobQuestion:
     name: str
     text: str
     choices: tuple[str, ...]
+    default: str | None = None
+    """The choice that is taken at its end."""
+    ends: float | None = None
+    """When it ends without an answer, in seconds since 1970; None for one that waits."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -179,6 +179,25 @@ class Records:
                 .on_conflict_do_update(index_elements=["job", "step"], set_={"choice": choice})
             )
 
+    def open_question(self, job: str, question: JobQuestion, timeout: float | None) -> JobQuestion:
+        """Record the question of a job. One that an earlier run has asked keeps its end."""
+        note = self.notes([job]).get(job)
+        before = None if note is None else note.question
+        ends = None if timeout is None else self._clock() + timeout
+        if before is not None and replace(before, ends=None) == question:
+            ends = before.ends
+        question = replace(question, ends=ends)
+        self.put_question(job, question)
+        return question
+
+    def answer_late(self, job: str, question: JobQuestion) -> None:
+        """Store the default of a question whose time has ended, unless a human was faster."""
+        if question.ends is None or question.default is None or self._clock() < question.ends:
+            return
+        values = {"job": job, "step": question.name, "choice": question.default}
+        with self._engine.begin() as connection:
+            connection.execute(self._insert(_ANSWERS).values(**values).on_conflict_do_nothing())
+
     def take_answer(self, job: str, step: str, life: str) -> str | None:
         """Take the choice of a human, once, and with it the claim on the step."""
         with self._engine.begin() as connection:
@@ -204,8 +223,9 @@ class Records:
 def _read_note(row: Any) -> Note:
     values = {each.name: row[each.name] for each in fields(Note)}
     if values["question"] is not None:
-        read = json.loads(values["question"])
-        values["question"] = JobQuestion(name=read["name"], text=read["text"], choices=tuple(read["choices"]))
+        read: dict[str, Any] = json.loads(values["question"])
+        choices = tuple(read.pop("choices"))
+        values["question"] = JobQuestion(**read, choices=choices)
     return Note(**values)
 
 

@@ -185,6 +185,23 @@ class LimitSettings(Section):
     tasks_per_caller: int = Field(
         default=64, description="Maximum tasks of a caller that have not ended; 0 answers every call directly", ge=0
     )
+    ledger_characters: int = Field(
+        default=0,
+        description="Characters of a result's text, without secrets, that the ledger of the gateway keeps",
+        ge=0,
+        le=20_000,
+    )
+    approval_seconds: float = Field(
+        default=600.0,
+        description="Seconds in which a call must be approved, and then run; unanswered it does not run",
+        ge=1,
+        le=86_400,
+    )
+    job_question_seconds: float | None = Field(
+        default=None,
+        description="Seconds after which the unanswered question of a job is answered with `skip`; default: it waits",
+        gt=0,
+    )
 
 
 class ApproversSettings(Section):

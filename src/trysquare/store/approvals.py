@@ -50,7 +50,7 @@ MISS_WINDOW = 60.0
 _SAME_CALL = "principal = ? AND tool = ? AND digest = ? AND question = ?"
 """With the question: tools of two servers that share a state file may have the same name."""
 _DELETE_EXPIRED = "DELETE FROM approvals WHERE expires <= ?"
-_COLUMNS = "code, tool, principal, question, arguments, digest, created, expires, client, gate, signs"
+_COLUMNS = "code, tool, principal, question, arguments, digest, created, expires, client, job, gate, signs"
 _RECEIPT_COLUMNS = "id, tool, principal, digest, question, approved, by, how, at, reason, statement, signature"
 PATIENCE = 50.0
 """Seconds for which a call waits while a page is open. Many clients give up after 60."""
@@ -71,6 +71,8 @@ class PendingApproval:
     expires_in: float
     client: str | None = None
     """The client program, as it calls itself."""
+    job: str | None = None
+    """The job of the agent that makes it."""
     gate: bool = False
     """Whether it closes a gate of a workflow."""
     signs: bool = False
@@ -230,7 +232,7 @@ class StoredApprovals:
     def answer(self, request: ConsentRequest, *, ticket: str, approved: bool, by: str, how: str) -> bool:
         """Accept an answer from the client; False if the ticket was used or has expired."""
         now = self._clock()
-        if approvals.ticket_age(ticket, now) > ANSWER_LIFETIME:
+        if approvals.ticket_age(ticket, now) > min(self._lifetime, ANSWER_LIFETIME):
             return False
         with self._database.write() as connection:
             connection.execute(_DELETE_EXPIRED, (now,))
@@ -299,9 +301,9 @@ class StoredApprovals:
         code, expires = new_code(), now + self._lifetime
         connection.execute(
             "INSERT INTO approvals (code, tool, principal, digest, question, arguments, remember_for, state, created,"
-            " expires, client, gate, signs) VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?)",
+            " expires, client, job, gate, signs) VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?)",
             (code, request.tool, request.principal, request.digest, request.question, json.dumps(request.arguments),
-             request.remember_for, now, expires, request.client, int(request.gate),
+             request.remember_for, now, expires, request.client, request.job, int(request.gate),
              int(self.needs_signature(request))),
         )  # fmt: skip
         return code, expires
@@ -505,8 +507,15 @@ def project_approvals(project: Path) -> LazyApprovals:
 class LazyApprovals(StoredApprovals):
     """Stored approvals whose state file is opened at the first question."""
 
-    def __init__(self, state: LazyDatabase, *, approvers: Approvers | None = None, strict: bool = False) -> None:
-        super().__init__(state, approvers=approvers, strict=strict)
+    def __init__(
+        self,
+        state: LazyDatabase,
+        *,
+        approvers: Approvers | None = None,
+        strict: bool = False,
+        lifetime: float = LIFETIME,
+    ) -> None:
+        super().__init__(state, approvers=approvers, strict=strict, lifetime=lifetime)
         self._state = state
         self.patience = PATIENCE
 

@@ -221,6 +221,10 @@ _CHECKPOINTS = (
     # What the function of a task goes on from, after its process died.
     "ALTER TABLE tasks ADD COLUMN checkpoints TEXT NOT NULL DEFAULT '{}'",
 )
+_JOBS_OF_CALLS = (
+    # The job of the agent that makes a call, for whoever decides on it.
+    "ALTER TABLE approvals ADD COLUMN job TEXT",
+)
 TASKS = (
     _TASKS[0].replace("cancelling INTEGER NOT NULL", "cancelling INTEGER NOT NULL, checkpoints TEXT NOT NULL"),
     *_TASKS[1:],
@@ -228,7 +232,7 @@ TASKS = (
 """The tables of tasks as they are now, for PostgreSQL."""
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST, _GUIDE, WORKFLOW, _GATEWAY, _BOUNDS_AND_ORIGINS, _PRESTART, _CHOICES, LATEST, _DECISIONS,
-    _SIGNATURES, _TASKS, _CHECKPOINTS,
+    _SIGNATURES, _TASKS, _CHECKPOINTS, _JOBS_OF_CALLS,
 )  # fmt: skip
 """Never change a released migration: add another."""
 

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,9 @@ def lost() -> ToolError:
 
 
 @asynccontextmanager
-async def opened(tmp_path: Path, servers: Servers) -> AsyncGenerator[tuple[CallSender, CallLedger]]:
+async def opened(tmp_path: Path, servers: Servers, **options: Any) -> AsyncGenerator[tuple[CallSender, CallLedger]]:
     ledger = CallLedger(tmp_path / "ledger.db")
-    sender = CallSender(servers.call, ledger, servers.cancel_task)
+    sender = CallSender(servers.call, ledger, servers.cancel_task, **options)
     try:
         yield sender, ledger
     finally:
@@ -89,6 +90,15 @@ async def test_an_answered_call_is_done_and_its_digest_is_kept(tmp_path: Path) -
     assert (record.state, record.server, record.tool, record.principal) == ("done", "files", "write", "me")
     assert json.loads(record.arguments) == {"path": "x", "token": "***"}
     assert record.result_bytes == len(OK.body)
+
+
+async def test_the_text_of_a_result_is_kept_where_that_is_wanted_without_what_is_secret(tmp_path: Path) -> None:
+    said = UpstreamResult(body=b'{"content":[{"type":"text","text":"hunter2 opens 12345"}]}')
+    redacting = replace(SERVER, redact=("path",))
+    async with opened(tmp_path, Servers(said, said), kept_characters=14) as (sender, ledger):
+        await sender.send(SERVER, WRITE, {"token": "hunter2"}, context=ME)
+        await sender.send(redacting, WRITE, {"token": "hunter2"}, context=ME)
+        assert [record.note for record in ledger.recent()] == [None, "*** opens 1234"]
 
 
 @pytest.mark.parametrize(("unsent", "outcome"), [(True, "not_sent"), (False, "sent_unknown")])
