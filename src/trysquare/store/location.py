@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trysquare.core.errors import ConfigurationError, ErrorCode, ToolError
-from trysquare.processes.sandbox.job import secret_paths
 
 FOLDER = ".trysquare"
 FILE = "state.db"
@@ -31,6 +30,8 @@ def user_state(env: Mapping[str, str] = os.environ) -> Path:
 
 def hidden_paths(root: Path, project: Path | None, env: Mapping[str, str] = os.environ) -> list[Path]:
     """Existing paths that no sandboxed job sees: secrets of the user and the system, and Trysquare's own state."""
+    from trysquare.processes.sandbox.job import secret_paths
+
     paths = [*secret_paths(env), user_state(env).parent, root / FOLDER]
     if project is not None:
         paths.append(project.resolve() / FOLDER)
