@@ -233,7 +233,9 @@ def outline_of(root: Path, titles: list[tuple[str, list[str]]]) -> Outline:
 
 TEXTS = st.one_of(
     st.text(min_size=1, max_size=120),
-    st.sampled_from(["close", "Tool", "gather context", "Initialize project", "restart server", "写", "a b", "b", "1"]),
+    st.sampled_from(
+        ["close", "Tool", "gather context", "Initialize project", "restart server", "写", "a b", "b", "1", "1: 2"]
+    ),
 )
 
 

@@ -156,27 +156,29 @@ def _documents(name: str, outline: Outline, behaviors: Sequence[str], steps: Seq
     about = f"The items of {outline.title}."
     read = [f"Read {', '.join(outline.documents)} before the first item."] if outline.documents else []
     rules = ["Work on one item at a time.", *read, "Ask the user before you close an action."]
+    # With its number, as the folder: a name that begins with one, such as `2024_plans`, is read as it is meant.
+    folders = {behavior: f"{number}_{behavior}" for number, behavior in enumerate(behaviors, start=1)}
     documents: dict[str, Any] = {
         "bot_config.json": {
             "name": name,
             "description": truncate(about, 200),
-            "actions": {step.position.action: _action(step) for step in steps},
+            "actions": {step.position.action: _action(step, folders[step.position.behavior]) for step in steps},
         },
         "instructions.json": {"goal": f"Every item of {outline.title} is done.", "instructions": rules},
     }
-    for number, (behavior, group) in enumerate(zip(behaviors, outline.groups, strict=True), start=1):
+    for behavior, group in zip(behaviors, outline.groups, strict=True):
         read = [f"Read {', '.join(group.documents)}."] if group.documents else []
         content = {"description": truncate(group.title, 200), "goal": group.title}
         content |= {"instructions": [*read, *group.texts]} if read or group.texts else {}
-        documents[f"behaviors/{number}_{behavior}/instructions.json"] = content
+        documents[f"behaviors/{folders[behavior]}/instructions.json"] = content
     return documents
 
 
-def _action(step: Step) -> dict[str, Any]:
+def _action(step: Step, folder: str) -> dict[str, Any]:
     item = step.item
     where = f"It is line {item.line} of {step.file}" + (f", under {' / '.join(item.under)}" if item.under else "")
     return {
-        "behaviors": [step.position.behavior],
+        "behaviors": [folder],
         "description": truncate(item.text, 200),
         "instructions": [item.text, *item.notes, f"{where}. When it is done, tick its box there."],
         "trigger_patterns": [truncate(item.text, 80)],
